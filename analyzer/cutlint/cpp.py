@@ -1,0 +1,209 @@
+"""C++ source text: bytes with positions, tree-sitter trees, tokens, and what the preprocessor does to lines.
+
+tree-sitter gives structure (where a macro, an alias, a block begins and ends). It cannot know which names are
+types, so it may call ``static_cast<int>(sizeof(X))`` inside ``<...>`` a function type; expressions are therefore
+read from its leaf tokens (see `cutlint.expression`), which it always gets right, together with its decision
+whether a ``<`` opens a template argument list.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache, cached_property
+
+import msgspec
+import tree_sitter_cpp
+from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
+
+from cutlint.records import Position, Range
+
+MAX_DEPTH = 400  # a tree deeper than this is not walked: nobody's launcher is, a hostile one may be
+
+
+class Token(msgspec.Struct, frozen=True):
+    """One leaf of the syntax tree: its text, byte offset, and whether it is a template's angle bracket."""
+
+    text: str
+    offset: int
+    template: bool = False
+
+    @property
+    def end(self) -> int:
+        return self.offset + len(self.text.encode())
+
+
+class Source:
+    """A file's bytes, with byte offsets translated to zero-based lines and UTF-16 characters."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        self.name = name
+        self.data = data
+
+    @cached_property
+    def _lines(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer(b"\n", self.data))]
+
+    def position(self, offset: int) -> Position:
+        line = bisect_right(self._lines, offset) - 1
+        before = self.data[self._lines[line] : offset]
+        if before.isascii():
+            return Position(line, len(before))
+        return Position(line, len(before.decode("utf-8", "replace").encode("utf-16-le")) // 2)
+
+    def range(self, start: int, end: int) -> Range:
+        return Range(self.position(start), self.position(end))
+
+    def slice(self, start: int, end: int) -> str:
+        return self.data[start:end].decode("utf-8", "replace")
+
+
+@cache
+def language() -> Language:
+    return Language(tree_sitter_cpp.language())
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(language())
+
+
+@cache
+def query(text: str) -> Query:
+    return Query(language(), text)
+
+
+def parse(data: bytes) -> Tree:
+    """The syntax tree of `data`. Never fails: what is not C++ becomes ERROR nodes."""
+    return _parser().parse(data)
+
+
+def captures(text: str, node: Node) -> dict[str, list[Node]]:
+    """The nodes below `node` that the tree-sitter query `text` captures, by capture name, in source order."""
+    found = QueryCursor(query(text)).captures(node)
+    for nodes in found.values():
+        nodes.sort(key=lambda each: each.start_byte)
+    return found
+
+
+def blank_comments(data: bytes) -> bytes:
+    """`data` with comments and the contents of string literals replaced by spaces; every offset stays."""
+
+    def spaces(match: re.Match[bytes]) -> bytes:
+        text = match.group()
+        if text[:1] == b"/":
+            return re.sub(rb"[^\n]", b" ", text)
+        return text[:1] + re.sub(rb"[^\n]", b" ", text[1:-1]) + text[-1:] if len(text) > 1 else text
+
+    return _COMMENT_OR_STRING.sub(spaces, data)
+
+
+_COMMENT_OR_STRING = re.compile(
+    rb"""/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+)
+
+
+def blank_comments_only(data: bytes) -> bytes:
+    """As `blank_comments`, with string literals left as they are."""
+    return _COMMENT_OR_STRING.sub(
+        lambda match: re.sub(rb"[^\n]", b" ", match.group()) if match.group()[:1] == b"/" else match.group(), data
+    )
+
+
+def join_continuations(data: bytes) -> bytes:
+    """`data` with each backslash-newline replaced by spaces: one line, with every byte where it was."""
+    return re.sub(rb"\\\r?\n", lambda match: b" " * len(match.group()), data)
+
+
+def tokens(node: Node, data: bytes) -> Iterator[Token]:
+    """The leaf tokens below `node` in order, comments left out."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        if current.type == "comment":
+            continue
+        if current.child_count and current.type not in ("string_literal", "char_literal"):
+            stack.extend(reversed(current.children))
+            continue
+        text = data[current.start_byte : current.end_byte].decode("utf-8", "replace")
+        if text.strip():
+            parent = current.parent
+            template = text in "<>" and parent is not None and parent.type.startswith("template_")
+            yield Token(text, current.start_byte, template)
+
+
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b((?:\\\r?\n|[^\n])*)", re.M)
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """A stretch of a file and the preprocessor condition that lets it through (None: always)."""
+
+    start: int
+    condition: str | None
+
+
+def guards(blanked: bytes) -> list[Guard]:
+    """The file cut at its conditional directives. `blanked` is without comments (see `blank_comments`)."""
+    stack: list[list[str]] = []
+    result = [Guard(0, None)]
+    for match in _DIRECTIVE.finditer(blanked):
+        word = match.group(1).decode()
+        text = " ".join(match.group(2).replace(b"\\", b" ").decode("utf-8", "replace").split())
+        if word in ("if", "ifdef", "ifndef"):
+            stack.append([_condition(word, text)])
+        elif word == "endif":
+            if stack:
+                stack.pop()
+        elif stack:
+            before = [f"!({one.removeprefix('!(').removesuffix(')')})" if not one.startswith("!(") else one for one in stack[-1]]
+            stack[-1] = before if word == "else" else [*before, _condition(word[2:], text)]
+        result.append(Guard(match.end(), " && ".join(part for level in stack for part in level) or None))
+    return result
+
+
+def _condition(word: str, text: str) -> str:
+    if word.endswith("ifdef") or word == "def":
+        return f"defined({text})"
+    if word.endswith("ifndef") or word == "ndef":
+        return f"!defined({text})"
+    return text
+
+
+def guard_at(offset: int, found: list[Guard]) -> str | None:
+    return found[bisect_right([guard.start for guard in found], offset) - 1].condition
+
+
+def depth_exceeds(node: Node, limit: int = MAX_DEPTH) -> bool:
+    """Whether the tree below `node` is deeper than `limit`, found without recursion."""
+    stack = [(node, 0)]
+    while stack:
+        current, depth = stack.pop()
+        if depth > limit:
+            return True
+        stack.extend((child, depth + 1) for child in current.children if child.child_count)
+    return False
+
+
+def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[list[tuple[int, int]], int] | None:
+    """Byte spans of the arguments of a macro call whose ``(`` is at `opening`, and the offset past its ``)``.
+
+    Splits as the preprocessor does: at commas outside parentheses, so ``<a, b>`` counts as two. None when the
+    ``)`` is missing or there are more than `limit` arguments.
+    """
+    depth, start, spans = 0, opening + 1, []
+    for match in re.compile(rb"[(),]").finditer(blanked, opening):
+        character = match.group()
+        if character == b"(":
+            depth += 1
+        elif character == b")":
+            depth -= 1
+            if depth == 0:
+                spans.append((start, match.start()))
+                return spans, match.end()
+        elif depth == 1:
+            spans.append((start, match.start()))
+            start = match.end()
+            if len(spans) > limit:
+                return None
+    return None

@@ -1,0 +1,401 @@
+"""Evaluation of alias chains: what a `using` or `constexpr` of a launcher stands for in one instantiation.
+
+Types are symbols: `cutlass::gemm::collective::StageCount<2>` becomes ``Type("StageCount", (2,))``. Names outside the
+launcher stay symbols too (cutlint never needs to know what a `KernelScheduleAuto` is to report it); a few traits of
+the C++ library, CuTe and CUTLASS are computed. Namespaces are dropped: none of the names that decide a kernel's
+shared memory exists twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Union
+
+import msgspec
+
+from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part
+
+Value = Union["Type", int, bool, str]
+
+
+class Type(msgspec.Struct, frozen=True):
+    """A type or an enumerator as a symbol. `owner` is the type it is a member of, for ``Owner::name``."""
+
+    name: str
+    arguments: tuple[Value, ...] = ()
+    owner: Type | None = None
+    pointers: int = 0
+
+    def __str__(self) -> str:
+        arguments = f"<{', '.join(str(each) for each in self.arguments)}>" if self.arguments else ""
+        owner = f"{self.owner}::" if self.owner is not None else ""
+        return f"{owner}{self.name}{arguments}{'*' * self.pointers}"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """A ``using`` or ``constexpr``: its name, what it is, its template parameters if it has any, and where it is."""
+
+    name: str
+    value: Expression
+    parameters: tuple[str, ...] = ()
+    span: tuple[int, int] = (0, 0)
+
+
+Sizeof = Callable[[Type], int]
+Structs = Callable[[str], Mapping[str, Definition]]
+
+VOID = Type("void")
+
+# sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)
+ELEMENT_BITS: dict[str, int] = {
+    "void": 0, "bool": 1, "half_t": 16, "half": 16, "bfloat16_t": 16, "nv_bfloat16": 16, "float": 32, "double": 64,
+    "tfloat32_t": 32, "float_e4m3_t": 8, "float_e5m2_t": 8, "float_ue8m0_t": 8, "float_ue4m3_t": 8,
+    "float_e2m1_t": 4, "float_e2m3_t": 6, "float_e3m2_t": 6, "int8_t": 8, "uint8_t": 8, "int4b_t": 4, "uint4b_t": 4,
+    "int32_t": 32, "int": 32, "uint32_t": 32, "int64_t": 64, "uint64_t": 64, "int16_t": 16, "uint16_t": 16,
+}  # fmt: skip
+
+# TllmToCutlassTypeAdapter (cutlass_kernels/cutlass_type_conversion.h): CUDA's name of an element to CUTLASS's
+CUTLASS_ELEMENT: dict[str, str] = {
+    "half": "half_t", "nv_bfloat16": "bfloat16_t", "nv_fp8_e4m3": "float_e4m3_t", "nv_fp8_e5m2": "float_e5m2_t",
+    "nv_fp4_e2m1": "float_e2m1_t",
+}  # fmt: skip
+
+# Different spellings of one type: typedefs in cuda_bf16.h and cuda_fp8.h, and fp4_compat.h's Fp4Type
+_SAME_TYPE: dict[str, str] = {
+    "__nv_bfloat16": "nv_bfloat16", "__half": "half", "__nv_fp8_e4m3": "nv_fp8_e4m3", "__nv_fp8_e5m2": "nv_fp8_e5m2",
+    "__nv_fp4_e2m1": "nv_fp4_e2m1", "Fp4Type": "nv_fp4_e2m1", "signed int": "int", "tuple": "Shape",
+}  # fmt: skip
+
+
+class Scope:
+    """Names and their meaning for one instantiation.
+
+    `parameters` are the launcher's macro (or template) parameters with their values as expressions; `definitions`
+    the aliases and constants, the launcher's own before those of its file; `structs` finds the members of a struct in
+    the headers the launcher includes; `sizeof` is asked for the size in bytes of a type that cutlint models.
+    """
+
+    def __init__(
+        self,
+        definitions: Mapping[str, Definition],
+        parameters: Mapping[str, Expression],
+        structs: Structs = lambda name: {},
+        sizeof: Sizeof | None = None,
+        cache: dict[tuple[object, ...], Value] | None = None,
+        needs: Mapping[str, tuple[str, ...]] | None = None,
+        texts: Mapping[str, str] | None = None,
+    ) -> None:
+        self._definitions = definitions
+        self._parameters = parameters
+        self._structs = structs
+        self._sizeof = sizeof
+        self._cache: dict[tuple[object, ...], Value] = {} if cache is None else cache
+        self._needs = needs or {}
+        self._texts = texts or {}
+        self._open: set[str] = set()
+        self._depth = 0
+
+    def lookup(self, name: str) -> Value:
+        """The value of the alias or constant `name`. Values are kept for each set of parameters they depend on."""
+        key = (name, *(self._texts.get(each) for each in self._needs.get(name, tuple(self._texts))))
+        if key in self._cache:
+            return self._cache[key]
+        definition = self._definitions[name]
+        if name in self._open:
+            raise NotUnderstood(f"'{name}' refers to itself", definition.span[0])
+        self._open.add(name)
+        try:
+            value = self._cache[key] = self.evaluate(definition.value)
+        finally:
+            self._open.discard(name)
+        return value
+
+    def evaluate(self, expression: Expression) -> Value:
+        """The value of `expression`.
+
+        Raises:
+            NotUnderstood: for what cannot be evaluated, with the byte offset in the launcher.
+        """
+        self._depth += 1
+        if self._depth > 250:
+            raise NotUnderstood("aliases nested too deep", expression.offset)
+        try:
+            if isinstance(expression, Literal):
+                return expression.value
+            if isinstance(expression, Operation):
+                return self._operation(expression)
+            if isinstance(expression, Call):
+                return self._call(expression)
+            return self._name(expression)
+        finally:
+            self._depth -= 1
+
+    # -- names
+
+    def _name(self, name: Name) -> Value:
+        first = name.parts[0]
+        value: Value | None = None
+        rest = name.parts[1:]
+        if first.text == "decltype" and first.arguments:
+            value = self.evaluate(first.arguments[0])
+        elif first.arguments is None and first.text in self._parameters:
+            value = self.evaluate(self._parameters[first.text])
+        elif first.text in self._definitions:
+            definition = self._definitions[first.text]
+            if definition.parameters:
+                value = self._apply(definition, first, name.offset)
+            elif first.arguments is None:
+                value = self.lookup(first.text)
+        if value is None:
+            value, rest = self._external(name)
+        for part in rest:
+            value = self._member(value, part, name.offset)
+        return value
+
+    def _external(self, name: Name) -> tuple[Value, tuple[Part, ...]]:
+        """A name from outside the launcher: namespaces dropped, members (``::type``, ``::value``) kept for later."""
+        parts = name.parts
+        for index, part in enumerate(parts):
+            last = index == len(parts) - 1
+            if part.arguments is not None or last or parts[index + 1].text in self._structs(part.text):
+                text = part.text
+                if last and index and text in self._parameters:  # cutlass::arch::ArchTag_
+                    value = self.evaluate(self._parameters[text])
+                    return value, ()
+                arguments = part.arguments
+                if text == "conditional_t" and arguments is not None and len(arguments) == 3:
+                    chosen = arguments[1 if _truth(self.evaluate(arguments[0]), name.offset) else 2]
+                    return self.evaluate(chosen), parts[index + 1 :]  # the other one need not be understood
+                evaluated = () if arguments is None else tuple(self.evaluate(each) for each in arguments)
+                return self._template(text, evaluated, arguments is not None, name.offset), parts[index + 1 :]
+        raise NotUnderstood("an empty name", name.offset)
+
+    def _apply(self, definition: Definition, part: Part, offset: int) -> Value:
+        """An alias template or variable template with its arguments."""
+        given = [self.evaluate(each) for each in part.arguments or ()]
+        if len(given) != len(definition.parameters):
+            raise NotUnderstood(f"'{definition.name}' takes {len(definition.parameters)} arguments", offset)
+        bound = dict(zip(definition.parameters, (_quoted(each, offset) for each in given), strict=True))
+        inner = Scope(self._definitions, {**self._parameters, **bound}, self._structs, self._sizeof)
+        inner._open, inner._depth = self._open, self._depth
+        return inner.evaluate(definition.value)
+
+    def _member(self, owner: Value, part: Part, offset: int) -> Value:
+        if not isinstance(owner, Type):
+            raise NotUnderstood(f"'{part.text}' asked of a value", offset)
+        text = part.text
+        if text in self._parameters:  # EpilogueFusion::FUSION_
+            named = self.evaluate(self._parameters[text])
+            text = named.name if isinstance(named, Type) else str(named)
+        struct = self._structs(owner.name)
+        if text in struct:  # its members see one another, and nothing of the launcher
+            inner = Scope(struct, {}, self._structs, self._sizeof)
+            inner._depth = self._depth
+            arguments = None if part.arguments is None else tuple(
+                _quoted(self.evaluate(each), offset) for each in part.arguments
+            )
+            return inner.evaluate(Name((Part(text, arguments),), offset))
+        return _trait_member(owner, text, tuple(self.evaluate(each) for each in part.arguments or ()), offset)
+
+    # -- templates and traits
+
+    def _template(self, name: str, arguments: tuple[Value, ...], is_template: bool, offset: int) -> Value:
+        if not is_template:
+            if (literal := re.fullmatch(r"_(\d+)", name)) is not None:  # cute::_128
+                return int(literal.group(1))
+            return Type(_SAME_TYPE.get(name, name))
+        trait = _TRAITS.get(name)
+        if trait is not None:
+            return trait(arguments, offset)
+        if name in ("Int", "C", "constant", "integral_constant"):
+            return arguments[-1]
+        return Type(_SAME_TYPE.get(name, name), arguments)
+
+    # -- operators and calls
+
+    def _operation(self, expression: Operation) -> Value:
+        operator, operands = expression.operator, expression.operands
+        if operator == "?:":
+            return self.evaluate(operands[1 if _truth(self.evaluate(operands[0]), expression.offset) else 2])
+        if operator in ("&&", "and", "||", "or"):
+            left = _truth(self.evaluate(operands[0]), expression.offset)
+            if left == (operator in ("||", "or")):
+                return left
+            return _truth(self.evaluate(operands[1]), expression.offset)
+        left_value = self.evaluate(operands[0])
+        if len(operands) == 1:
+            return _unary(operator, left_value, expression.offset)
+        right = self.evaluate(operands[1])
+        if operator in ("==", "!="):
+            return (left_value == right) == (operator == "==")
+        return _binary(operator, _number(left_value, expression.offset), _number(right, expression.offset), expression.offset)
+
+    def _call(self, call: Call) -> Value:
+        last = call.callee.parts[-1]
+        if last.text == "sizeof" and len(call.arguments) == 1:
+            return self._size(self.evaluate(call.arguments[0]), call.offset)
+        if last.text in ("static_cast", "decltype", "int", "size_t", "unsigned", "remove_cvref_t") and len(call.arguments) == 1:
+            return self.evaluate(call.arguments[0])
+        values = tuple(self.evaluate(each) for each in call.arguments)
+        if call.callee.parts[0].text in self._definitions or call.braces:
+            return self._name(call.callee)  # ClusterShape{}, is_same<A, B>{}
+        function = _FUNCTIONS.get(last.text)
+        if function is None:
+            raise NotUnderstood(f"the function '{last.text}' is not known to cutlint", call.offset)
+        template = tuple(self.evaluate(each) for each in last.arguments or ())
+        return function(template, values, call.offset)
+
+    def _size(self, value: Value, offset: int) -> Value:
+        if isinstance(value, Type):
+            if value.pointers:
+                return 8
+            if value.name in ELEMENT_BITS and value.owner is None:
+                return max(1, ELEMENT_BITS[value.name] // 8)
+            if self._sizeof is not None:
+                return self._sizeof(value)
+        raise NotUnderstood(f"the size of '{value}' is not known to cutlint", offset)
+
+
+def _quoted(value: Value, offset: int) -> Expression:
+    """A value as an expression, so that it can be bound to a template parameter."""
+    if isinstance(value, Type):
+        arguments = tuple(_quoted(each, offset) for each in value.arguments)
+        owner = value.owner
+        part = Part(value.name, arguments if arguments else None)
+        parts = (part,) if owner is None else (Part(owner.name), part)
+        result: Expression = Name(parts, offset)
+        for _ in range(value.pointers):
+            result = Operation("*", (result,), offset)
+        return result
+    return Literal(value, offset)
+
+
+def _trait_member(owner: Type, text: str, arguments: tuple[Value, ...], offset: int) -> Value:
+    """``Owner::text`` where the owner is one of the traits kept as a symbol, or a type cutlint treats as opaque."""
+    if text == "value" and owner.name == "sizeof_bits":
+        return _bits(owner.arguments, offset)
+    if text == "value" and owner.name in ("is_same", "is_void"):
+        return bool(_TRAITS[f"{owner.name}_v"](owner.arguments, offset))
+    if text == "type" and owner.name == "conditional":
+        return _conditional(owner.arguments, offset)
+    if text == "type" and owner.name == "TllmToCutlassTypeAdapter":
+        inner = owner.arguments[0]
+        if isinstance(inner, Type) and not inner.pointers:
+            return Type(CUTLASS_ELEMENT.get(inner.name, inner.name), inner.arguments, inner.owner)
+    if text == "kMinComputeCapability" and (arch := re.fullmatch(r"Sm(\d+)", owner.name)) is not None:
+        return int(arch.group(1))
+    return Type(text, arguments, owner)
+
+
+def _conditional(arguments: tuple[Value, ...], offset: int) -> Value:
+    if len(arguments) != 3:
+        raise NotUnderstood("conditional_t takes three arguments", offset)
+    return arguments[1] if _truth(arguments[0], offset) else arguments[2]
+
+
+def _bits(arguments: tuple[Value, ...], offset: int) -> int:
+    element = arguments[0] if arguments else None
+    if isinstance(element, Type) and element.name in ELEMENT_BITS:
+        return ELEMENT_BITS[element.name]
+    raise NotUnderstood(f"the width of '{element}' is not known to cutlint", offset)
+
+
+def _remove_pointer(arguments: tuple[Value, ...], offset: int) -> Value:
+    element = arguments[0]
+    if isinstance(element, Type) and element.pointers:
+        return msgspec.structs.replace(element, pointers=element.pointers - 1)
+    return element
+
+
+_TRAITS: dict[str, Callable[[tuple[Value, ...], int], Value]] = {
+    "is_same_v": lambda arguments, offset: arguments[0] == arguments[1],
+    "is_void_v": lambda arguments, offset: arguments[0] == VOID,
+    "sizeof_bits_v": _bits,
+    "remove_pointer_t": _remove_pointer,
+    "remove_cvref_t": lambda arguments, offset: arguments[0],
+}
+
+
+def _elements(value: Value, offset: int) -> tuple[Value, ...]:
+    if isinstance(value, Type) and value.name == "Shape":
+        return value.arguments
+    raise NotUnderstood(f"'{value}' is not a shape", offset)
+
+
+def _size(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -> Value:
+    elements = _elements(values[0], offset) if isinstance(values[0], Type) else values
+    if template:
+        index = _number(template[0], offset)
+        if not 0 <= index < len(elements):
+            raise NotUnderstood(f"mode {index} of a shape of {len(elements)}", offset)
+        elements = (elements[index],)
+    product = 1
+    for element in elements:
+        product *= _number(element, offset)
+    return product
+
+
+def _shape_div(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -> Value:
+    left, right = (_elements(each, offset) for each in values)
+    return Type("Shape", tuple(-(-_number(a, offset) // _number(b, offset)) for a, b in zip(left, right, strict=True)))
+
+
+def _fold(choose: Callable[[int, int], int]) -> Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]:
+    return lambda template, values, offset: choose(_number(values[0], offset), _number(values[1], offset))
+
+
+_FUNCTIONS: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]] = {
+    "size": _size,
+    "get": _size,
+    "shape_div": _shape_div,
+    "max": _fold(max),
+    "min": _fold(min),
+    "const_max": _fold(max),
+    "const_min": _fold(min),
+    "ceil_div": _fold(lambda a, b: -(-a // b)),
+    "round_up": _fold(lambda a, b: -(-a // b) * b),
+}
+
+
+def _truth(value: Value, offset: int) -> bool:
+    return _number(value, offset) != 0
+
+
+def _number(value: Value, offset: int) -> int:
+    if isinstance(value, Type) and value.name in ("is_same", "is_void"):
+        value = _TRAITS[f"{value.name}_v"](value.arguments, offset)
+    if isinstance(value, (int, bool)):
+        return int(value)
+    raise NotUnderstood(f"'{value}' is not a constant that cutlint knows", offset)
+
+
+def _unary(operator: str, value: Value, offset: int) -> Value:
+    if operator == "*" and isinstance(value, Type):
+        return msgspec.structs.replace(value, pointers=value.pointers + 1)
+    if operator == "!":
+        return not _truth(value, offset)
+    if operator == "-":
+        return -_number(value, offset)
+    if operator == "+":
+        return _number(value, offset)
+    raise NotUnderstood(f"the operator '{operator}' is not known to cutlint here", offset)
+
+
+def _binary(operator: str, left: int, right: int, offset: int) -> Value:
+    if operator in ("/", "%") and right == 0:
+        raise NotUnderstood("division by zero", offset)
+    if operator in ("<<", ">>") and not 0 <= right < 64:
+        raise NotUnderstood(f"a shift by {right}", offset)
+    if operator == "/":
+        return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
+    if operator == "%":
+        return abs(left) % abs(right) * (1 if left >= 0 else -1)
+    return _BINARY[operator](left, right)
+
+
+_BINARY: dict[str, Callable[[int, int], int | bool]] = {
+    "*": lambda a, b: a * b, "+": lambda a, b: a + b, "-": lambda a, b: a - b, "<<": lambda a, b: a << b,
+    ">>": lambda a, b: a >> b, "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b, "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
+}  # fmt: skip

@@ -1,0 +1,76 @@
+"""The records that cutlint's stages hand to one another.
+
+All are frozen and hold plain data only: no parser node, no open file. Sizes are bytes, tiles are elements,
+lines and characters are zero-based (as in the Language Server Protocol) unless a name says otherwise.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+Severity = Literal["error", "warning", "note"]
+SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")  # in rising order
+
+
+class Position(msgspec.Struct, frozen=True):
+    """A place in a text file: zero-based line, and zero-based character in UTF-16 code units."""
+
+    line: int
+    character: int
+
+
+class Range(msgspec.Struct, frozen=True):
+    """From ``start`` up to, not including, ``end``."""
+
+    start: Position
+    end: Position
+
+
+class Location(msgspec.Struct, frozen=True):
+    """A range of one file, with what is to be seen there."""
+
+    file: str
+    range: Range
+    message: str = ""
+
+
+class Checkout(msgspec.Struct, frozen=True):
+    """What cutlint found under one source that the user named.
+
+    ``root`` is the folder looked at; ``launchers`` the ``.inl`` launchers below it; ``cutlass`` the folder that
+    holds ``cutlass/version.h``; ``generator`` the ``generate_kernels.py``; ``generated`` the ``.cu`` files with
+    instantiations. ``label`` is how people see it: the requirement, or the path as they typed it.
+    """
+
+    label: str
+    root: Path
+    launchers: tuple[Path, ...] = ()
+    cutlass: Path | None = None
+    generator: Path | None = None
+    generated: tuple[Path, ...] = ()
+
+
+class Instantiation(msgspec.Struct, frozen=True):
+    """One explicit instantiation as a generated file spells it, not yet evaluated.
+
+    ``name`` is the macro's or function template's name, ``arguments`` the argument texts in order (comments and
+    white space folded), ``guard`` the preprocessor condition around it, if any.
+    """
+
+    file: Path
+    range: Range
+    name: str
+    arguments: tuple[str, ...]
+    guard: str | None = None
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something that could not be read or understood; it becomes a CUT902 finding."""
+
+    file: str
+    message: str
+    range: Range | None = None
+    count: int = 1
