@@ -64,15 +64,30 @@ class Headers:
         for data in self.files.values():
             if pattern.search(data) is None:
                 continue
-            query = "[(struct_specifier name: (type_identifier) @name body: (_) @body) (class_specifier name: (type_identifier) @name body: (_) @body)]"
-            for name in cpp.captures(query, cpp.parse(data).root_node).get("name", ()):
-                struct = name.parent
-                if struct is None or (struct.parent is not None and struct.parent.type == "template_declaration"):
-                    continue  # a class template's members depend on its arguments
-                body = struct.child_by_field_name("body")
-                if body is not None and data[name.start_byte : name.end_byte] == owner.encode():
-                    return _members(body, data)
+            found = definitions_of(data, owner, templates=False)
+            if found:
+                return found
         return {}
+
+
+_CLASSES = """
+(struct_specifier name: [(type_identifier) (template_type name: (type_identifier))] @name)
+(class_specifier name: [(type_identifier) (template_type name: (type_identifier))] @name)
+"""
+
+
+def definitions_of(data: bytes, name: str, templates: bool = True) -> dict[str, Definition]:
+    """The aliases and constants of the first class `name` in `data`; `templates`: whether it may be a template."""
+    for node in cpp.captures(_CLASSES, cpp.parse(data).root_node).get("name", ()):
+        struct = node.parent
+        if struct is None or data[node.start_byte : node.end_byte].split(b"<")[0].strip() != name.encode():
+            continue
+        if not templates and struct.parent is not None and struct.parent.type == "template_declaration":
+            continue  # a class template's members depend on its arguments
+        body = struct.child_by_field_name("body")
+        if body is not None:
+            return _members(body, data)
+    return {}
 
 
 def _members(body: Node, data: bytes) -> dict[str, Definition]:

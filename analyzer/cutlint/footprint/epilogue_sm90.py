@@ -1,0 +1,99 @@
+"""The TMA epilogue of Sm90, which Sm120 uses too.
+
+Mirrors ``CollectiveEpilogue<Sm90PtrArrayTmaWarpSpecialized<...>>`` in
+epilogue/collective/sm90_epilogue_array_tma_warpspecialized.hpp.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from cutlint.config import EpilogueConfig, Output
+from cutlint.footprint import fusion
+from cutlint.footprint.layout import EMPTY, Layout, aligned, leaf, struct, union
+from cutlint.footprint.parts import TENSOR_MAP, pipeline
+from cutlint.footprint.records import Refused
+from cutlint.footprint.swizzle import Atom, select
+
+
+class Policy(msgspec.Struct, frozen=True):
+    """The dispatch policy's parameters that decide storage: stages of C and D, whether D reuses C's memory."""
+
+    stages_c: int
+    stages_d: int
+    reuse_c: bool
+    warp_groups: int
+
+
+class Epilogue(msgspec.Struct, frozen=True):
+    """A collective epilogue's storage types, each laid out on its own."""
+
+    tile: tuple[int, int]
+    policy: Policy
+    tensors: Layout
+    tensor_maps: Layout
+    pipeline: Layout
+
+    @property
+    def shared(self) -> Layout:
+        """``CollectiveEpilogue::SharedStorage``: what launchers take sizeof of for the carveout."""
+        return struct([self.tensors, self.tensor_maps, self.pipeline])
+
+
+def epilogue(config: EpilogueConfig, cta_tile: tuple[int, int, int], tile: tuple[int, int], policy: Policy) -> Epilogue:
+    """The epilogue that stages subtiles of `tile` elements of a CTA tile under `policy`."""
+    for axis, name in ((0, "M"), (1, "N")):
+        if cta_tile[axis] % tile[axis]:
+            raise Refused(
+                f"the epilogue tile {tile[0]}×{tile[1]} does not divide the CTA tile {cta_tile[0]}×{cta_tile[1]}: "
+                f"EPI_TILE_{name} must divide CTA_{name}"
+            )
+    element_d = config.d.element if config.d.element != "void" else fusion.auxiliary_element(config.fusion)
+    if element_d is None:
+        raise Refused("D is void and the fusion writes nothing either (SmemElementD is void)")
+    has_c, has_d = config.c.element != "void", config.d.element != "void"
+    d = msgspec.structs.replace(config.d, element=element_d)
+    c = config.c if has_c else msgspec.structs.replace(config.c, element=element_d, layout=d.layout)
+    reuse = policy.reuse_c and has_d
+    elements = tile[0] * tile[1]
+    stages_d = policy.stages_c if reuse else policy.stages_d
+    atom_c, atom_d = _atom(c, tile, "C"), _atom(d, tile, "D")
+    bytes_c, bytes_d = elements * c.bits * policy.stages_c // 8, elements * d.bits * stages_d // 8
+    if reuse and (not has_c or policy.stages_d > policy.stages_c or bytes_c != bytes_d):
+        raise Refused("D cannot reuse C's shared memory: Smem reuse requirements not met")
+    if not has_c:
+        collective = aligned(leaf("epilogue.D", "D", bytes_d, atom_d.alignment), atom_d.alignment)
+    elif reuse:
+        align = max(atom_c.alignment, atom_d.alignment)
+        shared = [aligned(leaf("", "", size, align), align) for size in (bytes_c, bytes_d)]
+        collective = union("epilogue.C/D", "C/D", shared)
+    else:
+        collective = struct(
+            [
+                aligned(leaf("epilogue.C", "C", bytes_c), atom_c.alignment),
+                aligned(leaf("epilogue.D", "D", bytes_d), atom_d.alignment),
+            ]
+        )
+    thread = fusion.storage(config.fusion, cta_tile[1])
+    return Epilogue(
+        tile=tile,
+        policy=policy,
+        tensors=struct([collective, thread if not thread.empty else EMPTY]),
+        tensor_maps=struct(
+            [
+                leaf("epilogue.tensor map C", "tensormaps", TENSOR_MAP, 64),
+                leaf("epilogue.tensor maps D", "tensormaps", TENSOR_MAP * policy.warp_groups, 64),
+            ],
+            align=128,
+        ),
+        pipeline=pipeline("epilogue.load barriers", policy.stages_c),
+    )
+
+
+def _atom(output: Output, tile: tuple[int, int], name: str) -> Atom:
+    """``sm90/sm120_get_epilogue_smem_swizzle_layout_atom``: by the mode that is contiguous in memory."""
+    extent = tile[0] if output.m_major else tile[1]
+    atom = select(extent, output.bits)
+    if atom is None:
+        raise Refused(f"no shared-memory layout atom fits {name}'s epilogue tile of {extent} {output.element}")
+    return atom

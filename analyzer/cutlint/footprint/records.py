@@ -1,0 +1,62 @@
+"""What a footprint says, and how a kernel that CUTLASS will not compile is told apart."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cutlint.footprint.layout import Region
+
+
+class Refused(Exception):
+    """CUTLASS cannot form the kernel's types: the message is the reason in words."""
+
+
+class Unmodelled(Exception):
+    """cutlint has no model for such a kernel, or lacks a fact about the CUTLASS at hand: no figure."""
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """How CUTLASS arrives at the number of stages, in bytes: (capacity - reserved - carveout) // stage.
+
+    `reserved` is what the builder sets aside for the kernel's own storage. With an explicit ``StageCount<N>`` there is
+    nothing to divide; `stages` is then N.
+    """
+
+    capacity: int
+    reserved: int
+    carveout: int
+    stage: int
+    stages: int
+
+    @property
+    def left(self) -> int:
+        """Bytes of the budget that the stages leave."""
+        return self.capacity - self.reserved - self.carveout - self.stages * self.stage
+
+
+class Footprint(msgspec.Struct, frozen=True):
+    """The shared memory of one kernel. All sizes in bytes; None where the compiler refuses the kernel.
+
+    `total` is ``sizeof(GemmKernel::SharedStorage)``, what a launch asks for. `mainloop` and `epilogue` are sizeof of
+    the collectives' own SharedStorage, `mainloop_tensors` and `epilogue_tensors` of their TensorStorage.
+    `epilogue_tile` is in elements. `envelope` is the rule of thumb: one stage and the whole output tile.
+    `refused` says why the kernel's types cannot be formed.
+    """
+
+    engine: str
+    total: int | None = None
+    mainloop: int | None = None
+    epilogue: int | None = None
+    mainloop_tensors: int | None = None
+    epilogue_tensors: int | None = None
+    stages: int | None = None
+    threads: int | None = None
+    epilogue_tile: tuple[int, int] | None = None
+    stages_c: int | None = None
+    stages_d: int | None = None
+    stages_sf: int | None = None
+    align: int | None = None
+    regions: tuple[Region, ...] = ()
+    envelope: int | None = None
+    budget: Budget | None = None
+    refused: str | None = None
