@@ -37,7 +37,8 @@ class Operand(msgspec.Struct, frozen=True):
 
 
 class StageCount(msgspec.Struct, frozen=True):
-    """The builder's stage-count argument: ``StageCount<N>``, or automatic with `carveout` bytes set aside."""
+    """The builder's stage-count argument: ``StageCount<N>``, or automatic with `carveout` bytes set aside (both None:
+    automatic, with a carveout that is not known)."""
 
     stages: int | None = None
     carveout: int | None = None
@@ -45,6 +46,8 @@ class StageCount(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         if self.stages is not None:
             return f"StageCount<{self.stages}>"
+        if self.carveout is None:
+            return "StageCountAutoCarveout<?>"
         return f"StageCountAutoCarveout<{self.carveout}>" if self.carveout else "StageCountAuto"
 
 
@@ -77,6 +80,13 @@ class EpilogueConfig(msgspec.Struct, frozen=True):
     d: Output
     schedule: str
     fusion: Type | None = None
+
+    @property
+    def output_element(self) -> str:
+        """What the epilogue writes: D, or where D is void the element that the fusion writes itself."""
+        if self.d.element == "void" and self.fusion is not None and len(self.fusion.arguments) > 1:
+            return str(self.fusion.arguments[1])
+        return self.d.element
 
 
 class KernelConfig(msgspec.Struct, frozen=True):

@@ -47,7 +47,7 @@ class Launcher:
         self._file_definitions = file_definitions
         self._headers = headers
         self._text = text
-        self.definitions, self.kernel = _chain(body, text)
+        self.definitions, self.asserts, self.kernel = _chain(body, text)
         self._cache: dict[tuple[object, ...], Value] = {}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
@@ -69,17 +69,37 @@ class Launcher:
             return None
         return Location(self.path, self._source.range(*definition.span), message)
 
+    @cached_property
+    def decisions(self) -> tuple[tuple[str, str], ...]:
+        """The aliases given to the mainloop's builder as stage count and kernel schedule, with what each is."""
+        for definition in self.definitions.values():
+            for arguments in _template_arguments(definition.value, "CollectiveBuilder"):
+                if len(arguments) in (12, 13):  # the mainloop's; the epilogue's has 14 or 15
+                    labels = ("the stage count is decided here", "the kernel schedule is decided here")
+                    named = zip(arguments[11:], labels, strict=False)
+                    return tuple((each.parts[-1].text, label) for each, label in named if isinstance(each, Name))
+        return ()
+
     def range_at(self, offset: int | None) -> Range:
         """The place of a byte offset; the macro's name when there is none."""
         if offset is None:
             return self._source.range(*self.span)
         return self._source.range(offset, offset + 1)
 
-    def scope(self, arguments: dict[str, str], sizeof: Sizeof | None = None) -> Scope:
-        """The launcher's names for one instantiation. `arguments` are texts by parameter name."""
+    def check(self, scope: Scope) -> str | None:
+        """The message of the first of the launcher's own static_asserts that fails for an instantiation, or None."""
+        for name, message in self.asserts.items():
+            if not scope.lookup(name):
+                return message
+        return None
+
+    def scope(self, arguments: dict[str, str], sizeof: Sizeof, keep: bool = True) -> Scope:
+        """The launcher's names for one instantiation. `arguments` are texts by parameter name; `keep`: share values with
+        other instantiations, which needs the same `sizeof` each time."""
         parameters = {name: argument(text) for name, text in arguments.items()}
         needs = {name: self._needs(name) for name in self._scope_definitions}
-        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, self._cache, needs, arguments)
+        cache = self._cache if keep else {}
+        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, needs, arguments)
 
     def bind(self, instantiation: Instantiation) -> dict[str, str] | Problem:
         """The instantiation's arguments by the macro's own parameter names."""
@@ -189,8 +209,9 @@ def _matching(blanked: bytes, opening: int) -> int | None:
     return None
 
 
-def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], str]:
-    """The definitions visible where the kernel's alias stands, and that alias's name."""
+def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, str], str]:
+    """The definitions visible where the kernel's alias stands, the messages of the static_asserts before it (by the name
+    under which their conditions are among the definitions), and that alias's name."""
     kernel: Node | None = None
     for alias in cpp.captures("(alias_declaration) @alias", body).get("alias", ()):
         if f"{KERNEL}<".encode() in re.sub(rb"\s+", b"", text[alias.start_byte : alias.end_byte]):
@@ -205,6 +226,7 @@ def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], str]:
             blocks.append(node)
         node = node.parent
     definitions: dict[str, Definition] = {}
+    asserts: dict[str, str] = {}
     for block in (body, *reversed(blocks)):
         for child in block.named_children:
             if child.start_byte > kernel.start_byte:
@@ -212,9 +234,13 @@ def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], str]:
             definition = _definition(child, text)
             if definition is not None:
                 definitions[definition.name] = definition
+            elif child.type == "static_assert_declaration":
+                definition, message = _static_assert(child, text)
+                definitions[definition.name] = definition
+                asserts[definition.name] = message
     name = kernel.child_by_field_name("name")
     assert name is not None  # an alias_declaration always has one
-    return definitions, text[name.start_byte : name.end_byte].decode("utf-8", "replace")
+    return definitions, asserts, text[name.start_byte : name.end_byte].decode("utf-8", "replace")
 
 
 def _definition(node: Node, text: bytes) -> Definition | None:
@@ -227,6 +253,16 @@ def _definition(node: Node, text: bytes) -> Definition | None:
     if node.type == "declaration" and "constexpr" not in words[:equals] and "const" not in words[:equals]:
         return None
     return Definition(words[equals - 1], parse(found[equals + 1 : -1]), (), (node.start_byte, node.end_byte))
+
+
+def _static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
+    condition, message = node.child_by_field_name("condition"), node.child_by_field_name("message")
+    assert condition is not None  # a static_assert_declaration always has one
+    words = [] if message is None else re.findall(r'"((?:\\.|[^"\\])*)"', text[message.start_byte : message.end_byte].decode())
+    definition = Definition(
+        f"static_assert@{node.start_byte}", parse(list(cpp.tokens(condition, text))), (), (node.start_byte, node.end_byte)
+    )
+    return definition, "".join(words) or " ".join(text[condition.start_byte : condition.end_byte].decode().split())
 
 
 def definitions_at_file_level(root: Node, data: bytes) -> dict[str, Definition]:
@@ -267,6 +303,13 @@ def _names(expression: Expression) -> list[str]:
         else:
             assert isinstance(current, Literal)
     return found
+
+
+def _template_arguments(expression: Expression, template: str) -> list[tuple[Expression, ...]]:
+    """The arguments of every use of the class template `template` at the top of `expression`."""
+    if not isinstance(expression, Name):
+        return []
+    return [part.arguments for part in expression.parts if part.text == template and part.arguments is not None]
 
 
 def kernel_type(launcher: Launcher, scope: Scope) -> Type:

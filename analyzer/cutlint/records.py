@@ -73,4 +73,28 @@ class Problem(msgspec.Struct, frozen=True):
     file: str
     message: str
     range: Range | None = None
-    count: int = 1
+    related: tuple[Location, ...] = ()
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """A change that was computed and fits: `kind` says what changes, `total` bytes and `stages` what comes of it."""
+
+    kind: Literal["carveout", "stage-count", "swap-ab", "tile"]
+    title: str
+    total: int
+    stages: int
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing a rule has to say, at one place, for the targets it is true of (compute capabilities)."""
+
+    rule: str
+    severity: Severity
+    message: str
+    file: str
+    range: Range
+    targets: tuple[str, ...] = ()
+    related: tuple[Location, ...] = ()
+    fixes: tuple[Fix, ...] = ()
+    detail: str = ""
+    subject: str = ""

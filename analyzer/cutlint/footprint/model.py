@@ -23,7 +23,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     try:
         return _family(config.arch).footprint(config, cutlass)
     except Refused as refusal:
-        return Footprint(ENGINE, refused=str(refusal))
+        return Footprint(ENGINE, refused=str(refusal), budget=refusal.budget)
 
 
 def epilogue_size(config: EpilogueConfig) -> int:

@@ -8,7 +8,11 @@ from cutlint.footprint.layout import Region
 
 
 class Refused(Exception):
-    """CUTLASS cannot form the kernel's types: the message is the reason in words."""
+    """CUTLASS cannot form the kernel's types: the message is the reason in words, `budget` the sum that led to it."""
+
+    def __init__(self, message: str, budget: Budget | None = None) -> None:
+        super().__init__(message)
+        self.budget = budget
 
 
 class Unmodelled(Exception):

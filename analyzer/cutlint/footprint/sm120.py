@@ -55,7 +55,8 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         raise Refused(
             f"{stages} stage{'' if stages == 1 else 's'} of {budget.stage:,} B fit the "
             f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: "
-            "Specialization requires Stages set to value 2 or more"
+            "Specialization requires Stages set to value 2 or more",
+            budget,
         )
     stored_b = _stored_scales_of_b(scales_b, stages, n, k) if cutlass.sm120_pads_scales_of_b else scales_b.stored(stages)
     tensors = struct(

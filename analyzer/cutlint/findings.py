@@ -1,0 +1,188 @@
+"""Rules over analyses: the findings, which of them count, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cutlint import fit
+from cutlint.analysis import Analysis, Analyzed, duplicates
+from cutlint.config import KernelConfig
+from cutlint.footprint.records import Footprint
+from cutlint.launcher import Launcher
+from cutlint.records import Finding, Location, Position, Problem, Range
+from cutlint.rules import Rule, judge, say
+from cutlint.sizing import Sized
+from cutlint.targets import Target, built_for
+
+Paths = Callable[[str], str]
+START = Range(Position(0, 0), Position(0, 0))
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Targets that allow the same, as a rule sees them: `names` is how they are written, in bytes what they allow."""
+
+    limit: int
+    per_sm: int
+    reserved: int
+    names: str
+    targets: tuple[str, ...]
+
+
+def collect(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], paths: Paths) -> list[Finding]:
+    """Every finding of `rules` on one analysis, judged for `targets`. `paths` spells a path for people."""
+    found: list[Finding] = []
+    rows = _instantiation_rows(analysis, targets, paths)
+    for rule in rules:
+        if rule.scope == "instantiation":
+            found.extend(_on_instantiations(rule, rows, analysis, paths))
+        elif rule.scope == "launcher":
+            facts = [{"launcher": each} for each in analysis.launchers]
+            found.extend(_on_launcher(rule, analysis.launchers[index], paths) for index in judge(rule, facts))
+        elif rule.scope == "checkout":
+            if judge(rule, [{"checkout": analysis.checkout}]):
+                where = paths(str(analysis.checkout.root))
+                message = say(rule, {"checkout": analysis.checkout})
+                found.append(Finding(rule.id, rule.severity, message, where, START))
+        else:
+            problems = [{"problem": each} for each in analysis.problems]
+            found.extend(_on_problem(rule, analysis.problems[index], paths) for index in judge(rule, problems))
+    return sorted(_merged(found), key=_order)
+
+
+def _order(finding: Finding) -> tuple[str, str, int, int]:
+    return (finding.rule, finding.file, finding.range.start.line, finding.range.start.character)
+
+
+def _merged(found: Sequence[Finding]) -> list[Finding]:
+    """Findings that differ only in their targets, as one."""
+    by_place: dict[tuple[str, str, Range, str], Finding] = {}
+    for each in found:
+        key = (each.rule, each.file, each.range, each.message)
+        before = by_place.get(key)
+        if before is not None:
+            targets = before.targets + tuple(name for name in each.targets if name not in before.targets)
+            each = msgspec.structs.replace(before, targets=targets)
+        by_place[key] = each
+    return list(by_place.values())
+
+
+def limits(arch: int, targets: Sequence[Target]) -> list[Limits]:
+    """Those of `targets` that run ``Sm<arch>`` kernels, the ones that allow the same put together."""
+    groups: dict[tuple[int, int, int], list[str]] = {}
+    for each in built_for(arch, targets):
+        groups.setdefault((each.limit, each.per_sm, each.reserved), []).append(each.compute_capability)
+    return [Limits(*key, names=" and ".join(names), targets=tuple(names)) for key, names in groups.items()]
+
+
+_NO_CONFIG = Footprint("none")
+
+
+def _instantiation_rows(analysis: Analysis, targets: Sequence[Target], paths: Paths) -> list[dict[str, Any]]:
+    repeated = duplicates(analysis.instantiations)
+    by_arch: dict[int, list[Limits]] = {}
+    rows: list[dict[str, Any]] = []
+    for index, each in enumerate(analysis.instantiations):
+        arch = each.config.arch if each.config is not None else None
+        if arch is not None and arch not in by_arch:
+            by_arch[arch] = limits(arch, targets)
+        first = repeated.get(index)
+        for limit in by_arch[arch] if arch is not None else [Limits(0, 0, 0, "", ())]:
+            rows.append(
+                {
+                    "config": each.config,
+                    "footprint": each.footprint or _NO_CONFIG,
+                    "target": limit,
+                    "arguments": each.arguments,
+                    "duplicate": None if first is None else _place(paths(str(first.file)), first.range),
+                    "fits": None,
+                    "analyzed": each,
+                }
+            )
+    return rows
+
+
+def _place(path: str, where: Range) -> str:
+    return f"{path}:{where.start.line + 1}:{where.start.character + 1}"
+
+
+def _on_instantiations(
+    rule: Rule, rows: Sequence[Mapping[str, Any]], analysis: Analysis, paths: Paths
+) -> list[Finding]:
+    found = []
+    for index in judge(rule, rows):
+        row = rows[index]
+        each: Analyzed = row["analyzed"]
+        facts = dict(row)
+        fits = fit.Fits(None, ())
+        if rule.suggest and each.sizer is not None:
+            fits = fit.suggest(each.sizer, each.arguments, Sized(each.config, each.footprint), row["target"].limit)
+        facts["fits"] = fits
+        found.append(
+            Finding(
+                rule=rule.id,
+                severity=rule.severity,
+                message=say(rule, facts),
+                file=paths(str(each.instantiation.file)),
+                range=each.instantiation.range,
+                targets=row["target"].targets,
+                related=_related(each, paths) if rule.suggest else (),
+                fixes=fits.fixes,
+                detail=say(rule, facts, detail=True),
+                subject=subject(each),
+            )
+        )
+    return found
+
+
+def _related(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
+    """Where the launcher decides the stage count and the schedule."""
+    if each.sizer is None:
+        return ()
+    found = [
+        each.sizer.launcher.location(name, message)
+        for name, message in each.sizer.launcher.decisions
+    ]
+    return tuple(msgspec.structs.replace(where, file=paths(where.file)) for where in found if where is not None)
+
+
+def _on_launcher(rule: Rule, launcher: Launcher, paths: Paths) -> Finding:
+    message = say(rule, {"launcher": launcher})
+    return Finding(rule.id, rule.severity, message, paths(launcher.path), launcher.range_at(None))
+
+
+def _on_problem(rule: Rule, problem: Problem, paths: Paths) -> Finding:
+    related = tuple(msgspec.structs.replace(each, file=paths(each.file)) for each in problem.related)
+    message = say(rule, {"problem": problem})
+    return Finding(rule.id, rule.severity, message, paths(problem.file), problem.range or START, related=related)
+
+
+def subject(each: Analyzed) -> str:
+    """The instantiation in a few words: architecture, types, CTA tile, cluster where there is one, fusion, SwapAB."""
+    config = each.config
+    if config is None:
+        return each.instantiation.name
+    words = [f"Sm{config.arch}", types(config), "×".join(map(str, config.cta_tile))]
+    if config.dynamic_cluster:
+        words.append("dynamic cluster")
+    elif config.cluster != (1, 1, 1):
+        words.append("cluster " + "×".join(map(str, config.cluster)))
+    words += [config.fusion, f"SwapAB={str(config.swap_ab).lower()}"]
+    return " ".join(words)
+
+
+_SHORT = {
+    "float_e2m1_t": "FP4", "float_e4m3_t": "FP8", "float_e5m2_t": "FP8e5m2", "half_t": "FP16", "bfloat16_t": "BF16",
+    "float": "FP32", "int8_t": "INT8", "uint8_t": "UINT8", "int4b_t": "INT4", "uint4b_t": "UINT4", "void": "void",
+}  # fmt: skip
+
+
+def types(config: KernelConfig) -> str:
+    """Activation and weight, and the output: ``FP8×FP4→BF16``, with MX where the scale factors are ue8m0."""
+    first, second = (config.b, config.a) if config.swap_ab else (config.a, config.b)
+    prefix = "MX" if config.a.scale == "float_ue8m0_t" else ""
+    names = [prefix + _SHORT.get(each.element, each.element) for each in (first, second)]
+    output = config.epilogue.output_element
+    return f"{names[0]}×{names[1]}→{_SHORT.get(output, output)}"

@@ -1,0 +1,231 @@
+"""The report: a versioned, typed record of one run, and its JSON.
+
+These types are what other programs read (reports/cutlint.schema.json is made from them); they are apart from the
+records that the stages pass along, so that those can change.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cutlint import __version__
+from cutlint.analysis import Analysis, Analyzed
+from cutlint.config import KernelConfig
+from cutlint.cutlass import Cutlass
+from cutlint.findings import Paths
+from cutlint.footprint.records import Footprint, Unmodelled
+from cutlint.records import Finding, Range
+from cutlint.targets import Target
+
+SCHEMA_VERSION = "1.0"
+
+
+class Tool(msgspec.Struct, frozen=True):
+    name: str
+    version: str
+
+
+class SourceReport(msgspec.Struct, frozen=True):
+    """One source: as the user named it, the folder it stands for, its CUTLASS and how much was found."""
+
+    label: str
+    root: str
+    cutlass: str | None
+    launchers: tuple[str, ...]
+    files: int
+    instantiations: int
+
+
+class TargetReport(msgspec.Struct, frozen=True):
+    """A GPU checked against; `limit` is the opt-in limit of shared memory per block in bytes."""
+
+    name: str
+    compute_capability: str
+    limit: int
+
+
+class ConfigReport(msgspec.Struct, frozen=True):
+    """What the launcher asks CUTLASS for. Tiles and clusters are [M, N, K] in elements and CTAs; a cluster mode chosen at
+    run time is null unless the arguments name it."""
+
+    arch: str
+    cta_tile: tuple[int, int, int]
+    mma_tile: tuple[int, int, int]
+    cluster: tuple[int | None, int | None, int | None]
+    dynamic_cluster: bool
+    swap_ab: bool
+    fusion: str
+    block_scaling: str | None
+    element_a: str
+    element_b: str
+    element_scale: str | None
+    element_c: str
+    element_d: str
+    element_output: str
+    element_accumulator: str
+    kernel_schedule: str
+    stage_count: str
+    epilogue_schedule: str
+
+
+class InstantiationReport(msgspec.Struct, frozen=True):
+    """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why."""
+
+    file: str
+    range: Range
+    name: str
+    launcher: str | None
+    guard: str | None
+    arguments: dict[str, str]
+    config: ConfigReport | None
+    footprint: Footprint | None
+    unknown: str | None
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """Counts that add up: instantiations = sized + refused + not_sized; findings by severity and by rule."""
+
+    files: int
+    instantiations: int
+    sized: int
+    refused: int
+    not_sized: int
+    findings: dict[str, int]
+    rules: dict[str, int]
+
+
+class Report(msgspec.Struct, frozen=True):
+    schema_version: str
+    tool: Tool
+    sources: tuple[SourceReport, ...]
+    targets: tuple[TargetReport, ...]
+    instantiations: tuple[InstantiationReport, ...]
+    findings: tuple[Finding, ...]
+    summary: Summary
+
+
+def build(
+    analyses: Sequence[tuple[Analysis, Paths]], targets: Sequence[Target], findings: Sequence[Finding], everything: bool
+) -> Report:
+    """The report of one run. Instantiations are listed if a finding is about them, or all of them with `everything`."""
+    concerned = {(finding.file, finding.range) for finding in findings}
+    listed = [
+        _instantiation(each, paths)
+        for analysis, paths in analyses
+        for each in analysis.instantiations
+        if everything or (paths(str(each.instantiation.file)), each.instantiation.range) in concerned
+    ]
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        tool=Tool("cutlint", __version__),
+        sources=tuple(_source(analysis, paths) for analysis, paths in analyses),
+        targets=tuple(TargetReport(each.name, each.compute_capability, each.limit) for each in targets),
+        instantiations=tuple(listed),
+        findings=tuple(findings),
+        summary=_summary([analysis for analysis, _ in analyses], findings),
+    )
+
+
+def to_json(report: Report) -> str:
+    """The report as indented JSON, the same bytes for the same report."""
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the report."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"cutlint report, schema version {SCHEMA_VERSION}",
+        **msgspec.json.schema(Report),
+    }
+
+
+def _source(analysis: Analysis, paths: Paths) -> SourceReport:
+    checkout = analysis.checkout
+    return SourceReport(
+        label=checkout.label,
+        root=str(checkout.root),
+        cutlass=cutlass_version(analysis),
+        launchers=tuple(sorted({paths(each.path) for each in analysis.launchers})),
+        files=analysis.files,
+        instantiations=len(analysis.instantiations),
+    )
+
+
+def cutlass_version(analysis: Analysis) -> str | None:
+    if analysis.cutlass is None:
+        return None
+    try:
+        return ".".join(map(str, Cutlass(analysis.cutlass).version))
+    except Unmodelled:
+        return None
+
+
+def _instantiation(each: Analyzed, paths: Paths) -> InstantiationReport:
+    return InstantiationReport(
+        file=paths(str(each.instantiation.file)),
+        range=each.instantiation.range,
+        name=each.instantiation.name,
+        launcher=None if each.launcher is None else paths(each.launcher),
+        guard=each.instantiation.guard,
+        arguments=each.arguments,
+        config=None if each.config is None else _config(each.config, each.arguments),
+        footprint=each.footprint,
+        unknown=each.unknown,
+    )
+
+
+def _config(config: KernelConfig, arguments: dict[str, str]) -> ConfigReport:
+    return ConfigReport(
+        arch=f"Sm{config.arch}",
+        cta_tile=config.cta_tile,
+        mma_tile=config.mma_tile,
+        cluster=_cluster(config, arguments),
+        dynamic_cluster=config.dynamic_cluster,
+        swap_ab=config.swap_ab,
+        fusion=config.fusion,
+        block_scaling=config.block_scaling,
+        element_a=config.a.element,
+        element_b=config.b.element,
+        element_scale=config.a.scale,
+        element_c=config.epilogue.c.element,
+        element_d=config.epilogue.d.element,
+        element_output=config.epilogue.output_element,
+        element_accumulator=config.accumulator,
+        kernel_schedule=config.schedule,
+        stage_count=str(config.stage_count),
+        epilogue_schedule=config.epilogue.schedule,
+    )
+
+
+def _cluster(config: KernelConfig, arguments: dict[str, str]) -> tuple[int | None, int | None, int | None]:
+    """The cluster shape; where the kernel leaves it to run time, what the launcher's cluster parameters say."""
+    named = [text for name, text in arguments.items() if re.fullmatch(r"(CGA|CLUSTER)_?[MNK]_?", name, re.I)]
+    if config.dynamic_cluster and len(named) == 3 and all(text.isdecimal() for text in named):
+        m, n, k = (int(text) for text in named)
+        return m, n, k
+    return config.cluster
+
+
+def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summary:
+    every = [each for analysis in analyses for each in analysis.instantiations]
+    refused = sum(each.footprint is not None and each.footprint.refused is not None for each in every)
+    sized = sum(each.footprint is not None for each in every) - refused
+    severities = {"error": 0, "warning": 0, "note": 0}
+    rules: dict[str, int] = {}
+    for finding in findings:
+        severities[finding.severity] += 1
+        rules[finding.rule] = rules.get(finding.rule, 0) + 1
+    return Summary(
+        files=sum(analysis.files for analysis in analyses),
+        instantiations=len(every),
+        sized=sized,
+        refused=refused,
+        not_sized=len(every) - sized - refused,
+        findings=severities,
+        rules=dict(sorted(rules.items())),
+    )

@@ -1,0 +1,132 @@
+"""Rules: one TOML file each, judged over facts.
+
+A rule's ``when`` is a Jinja2 expression, its ``message`` and ``detail`` are templates, all compiled in Jinja's sandbox: a
+rule can read facts and nothing else. To judge thousands of instantiations quickly, ``when`` runs inside one template
+that loops over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from cutlint.data import data_folder
+from cutlint.errors import CutlintError
+from cutlint.records import Severity
+from cutlint.toml import read_toml
+
+Scope = Literal["instantiation", "launcher", "checkout", "problem"]
+
+# What a rule can speak of, by its scope
+FACTS: dict[Scope, tuple[str, ...]] = {
+    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "fits"),
+    "launcher": ("launcher",),
+    "checkout": ("checkout",),
+    "problem": ("problem",),
+}
+
+
+class Example(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Facts that a rule must (or must not) object to; `message` is what it must then say."""
+
+    facts: dict[str, Any]
+    message: str | None = None
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule as its file says it. `suggest`: changes that fit are computed and handed over as ``fits``."""
+
+    id: str
+    name: str
+    severity: Severity
+    scope: Scope
+    summary: str
+    when: str
+    message: str
+    help: str
+    sources: tuple[str, ...]
+    detail: str = ""
+    suggest: bool = False
+    valid: tuple[Example, ...] = ()
+    invalid: tuple[Example, ...] = ()
+
+
+def load(folders: Sequence[Path] = ()) -> tuple[Rule, ...]:
+    """The rules that came with cutlint and those in `folders` (which may replace them by id), sorted by id.
+
+    Raises:
+        CutlintError: for a file that is not a rule, with the reason.
+    """
+    found: dict[str, Rule] = {}
+    for folder in (data_folder("rules"), *folders):
+        if not folder.is_dir():
+            raise CutlintError(f"no such folder of rules: {folder}")
+        for path in sorted(folder.glob("*.toml")):
+            if path.name == "targets.toml":
+                continue
+            try:
+                rule = msgspec.convert(read_toml(path), Rule)
+            except msgspec.ValidationError as error:
+                raise CutlintError(f"{path} is not a rule: {error}") from None
+            _check(rule, path)
+            found[rule.id] = rule
+    return tuple(found[each] for each in sorted(found))
+
+
+def _check(rule: Rule, path: Path) -> None:
+    try:
+        _judge(rule.when, rule.scope)
+        _template(rule.message)
+        _template(rule.detail)
+    except TemplateError as error:
+        raise CutlintError(f"{path}: {error}") from None
+
+
+@cache
+def _environment() -> ImmutableSandboxedEnvironment:
+    environment = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
+    environment.filters["bytes"] = lambda number: f"{number:,} B"
+    return environment
+
+
+@cache
+def _template(text: str) -> Template:
+    return _environment().from_string(text)
+
+
+@cache
+def _judge(when: str, scope: Scope) -> Template:
+    _environment().compile_expression(when)  # so that nothing but an expression can stand there
+    names = ", ".join((*FACTS[scope], "_"))  # at least two, which Jinja unpacks
+    return _environment().from_string(
+        f"{{% for {names} in rows %}}{{% if ({when}) %}}{{{{ loop.index0 }}}} {{% endif %}}{{% endfor %}}"
+    )
+
+
+def judge(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The indices of the `rows` (facts by name) that `rule` objects to.
+
+    Raises:
+        CutlintError: when the rule's expression fails on the facts.
+    """
+    names = FACTS[rule.scope]
+    values = [(*(row.get(name) for name in names), None) for row in rows]
+    try:
+        return [int(each) for each in _judge(rule.when, rule.scope).render(rows=values).split()]
+    except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        raise CutlintError(f"rule {rule.id}: its `when` fails: {error}") from None
+
+
+def say(rule: Rule, facts: Mapping[str, Any], detail: bool = False) -> str:
+    """The rule's message, or its detail, for `facts`, on one line."""
+    try:
+        text = _template(rule.detail if detail else rule.message).render(facts)
+    except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
+        raise CutlintError(f"rule {rule.id}: its {'detail' if detail else 'message'} fails: {error}") from None
+    return " ".join(text.split())

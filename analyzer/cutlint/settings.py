@@ -1,0 +1,90 @@
+"""Configuration: ``[tool.cutlint]`` of pyproject.toml, or cutlint.toml, from the current folder upwards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cutlint.errors import CutlintError
+from cutlint.records import SEVERITIES, Finding
+from cutlint.rules import Rule
+from cutlint.toml import read_toml
+
+FailOn = Literal["error", "warning", "note", "never"]
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """What a configuration file can say. `select` and `ignore` hold rule ids or their beginnings (``CUT1``) or ``ALL``;
+    `per_file_ignores` maps a gitignore-style pattern of files to such a list."""
+
+    select: tuple[str, ...] = ("ALL",)
+    ignore: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = {}
+    target: tuple[str, ...] = ()
+    fail_on: FailOn = "error"
+
+
+def find(folder: Path) -> Settings:
+    """The settings of the nearest configuration file at `folder` or above; the defaults without one.
+
+    Raises:
+        CutlintError: for a file that says something cutlint does not know.
+    """
+    for each in (folder, *folder.parents):
+        own, project = each / "cutlint.toml", each / "pyproject.toml"
+        if own.is_file():
+            return _convert(read_toml(own), own)
+        if project.is_file():
+            tools = read_toml(project).get("tool", {})
+            if "cutlint" in tools:
+                return _convert(tools["cutlint"], project)
+    return Settings()
+
+
+def _convert(content: object, path: Path) -> Settings:
+    try:
+        return msgspec.convert(content, Settings)
+    except msgspec.ValidationError as error:
+        raise CutlintError(f"{path}: {error}") from None
+
+
+def selected(rules: Iterable[Rule], select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules that `select` names and `ignore` does not; the longer match wins, as in ruff.
+
+    Raises:
+        CutlintError: for a word that matches no rule.
+    """
+    listed = tuple(rules)
+    for word in (*select, *ignore):
+        if word != "ALL" and not any(rule.id.startswith(word) for rule in listed):
+            raise CutlintError(f"no rule matches '{word}'; see `cutlint rules`")
+    return tuple(rule for rule in listed if _longest(rule.id, select) > _longest(rule.id, ignore))
+
+
+def _longest(rule: str, words: Sequence[str]) -> int:
+    return max((0 if word == "ALL" else len(word) for word in words if word == "ALL" or rule.startswith(word)), default=-1)
+
+
+def without_ignored_files(findings: Iterable[Finding], ignores: dict[str, tuple[str, ...]]) -> list[Finding]:
+    """The findings that no entry of ``per-file-ignores`` takes away."""
+    if not ignores:
+        return list(findings)
+    from pathspec import GitIgnoreSpec
+
+    specs = [(GitIgnoreSpec.from_lines([pattern]), words) for pattern, words in ignores.items()]
+    return [
+        finding
+        for finding in findings
+        if not any(_longest(finding.rule, words) >= 0 and spec.match_file(finding.file) for spec, words in specs)
+    ]
+
+
+def fails(findings: Iterable[Finding], fail_on: FailOn) -> bool:
+    """Whether any finding is at least as severe as `fail_on`."""
+    if fail_on == "never":
+        return False
+    least = SEVERITIES.index(fail_on)
+    return any(SEVERITIES.index(finding.severity) >= least for finding in findings)

@@ -1,0 +1,79 @@
+"""The report for people: findings of the same cause together, each with what it needs and what would fit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from cutlint.records import SEVERITIES, Finding
+from cutlint.report import Report
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SHOWN = 8  # places listed for one cause before the rest is counted
+_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
+
+
+def render(report: Report, console: Console) -> None:
+    """Write the report to `console` (colour and width are its own business)."""
+    from rich.text import Text
+
+    for source in report.sources:
+        cutlass = f", CUTLASS {source.cutlass}" if source.cutlass else ""
+        counts = f"{_count(source.files, 'file')}, {_count(source.instantiations, 'instantiation')}"
+        console.print(Text(f"{printable(source.label)}{cutlass}: {counts}"), soft_wrap=True)
+    for group in _groups(report.findings):
+        console.print()
+        _group(group, console)
+    console.print()
+    console.print(Text(_closing(report)), soft_wrap=True)
+
+
+def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that say the same for the same reason and with the same way out, the most severe first."""
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for each in findings:
+        key = (each.rule, each.message, each.detail, *(fix.title for fix in each.fixes))
+        groups.setdefault(key, []).append(each)
+    return sorted(groups.values(), key=lambda group: (-SEVERITIES.index(group[0].severity), group[0].rule))
+
+
+def _group(group: list[Finding], console: Console) -> None:
+    from rich.text import Text
+
+    first = group[0]
+    head = Text.assemble((f"{first.severity}[{first.rule}]", _STYLES[first.severity]), " ", printable(first.message))
+    console.print(head, soft_wrap=True)
+    for finding in group[:SHOWN]:
+        start = finding.range.start
+        place = f"{printable(finding.file)}:{start.line + 1}:{start.character + 1}"
+        console.print(Text.assemble("  ", (place, "bold"), f"  {printable(finding.subject)}" if finding.subject else ""), soft_wrap=True)
+    if len(group) > SHOWN:
+        console.print(Text(f"  and {len(group) - SHOWN:,} more (--format json lists them all)"), soft_wrap=True)
+    if first.detail:
+        console.print(Text.assemble(("  why: ", "bold"), printable(first.detail)), soft_wrap=True)
+    for index, fix in enumerate(first.fixes):
+        console.print(Text.assemble(("  fits: " if index == 0 else "        ", "bold green"), printable(fix.title)), soft_wrap=True)
+    for where in first.related:
+        start = where.range.start
+        place = f"{printable(where.file)}:{start.line + 1}:{start.character + 1}"
+        console.print(Text.assemble(("  see: ", "bold"), f"{place}  {printable(where.message)}"), soft_wrap=True)
+
+
+def _closing(report: Report) -> str:
+    summary = report.summary
+    parts = [_count(summary.findings[name], name) for name in reversed(SEVERITIES) if summary.findings[name]]
+    found = ", ".join(parts) if parts else "No findings"
+    checked = f"{summary.sized + summary.refused:,} of {_count(summary.instantiations, 'instantiation')} checked"
+    targets = ", ".join(target.compute_capability for target in report.targets) or "no target"
+    return f"{found}. {checked} against {targets}."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def printable(text: str) -> str:
+    """`text` with control characters (newlines, terminal escapes) made visible."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
