@@ -8,7 +8,7 @@ offset stays what it is in the file, so each alias keeps its line and column.
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from tree_sitter import Node
@@ -48,7 +48,7 @@ class Launcher:
         self._headers = headers
         self._text = text
         self.definitions, self.asserts, self.kernel = _chain(body, text)
-        self._cache: dict[tuple[object, ...], Value] = {}
+        self._caches: dict[bool, dict[tuple[object, ...], Value]] = {True: {}, False: {}}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
     @cached_property
@@ -93,13 +93,16 @@ class Launcher:
                 return message
         return None
 
-    def scope(self, arguments: dict[str, str], sizeof: Sizeof, keep: bool = True) -> Scope:
-        """The launcher's names for one instantiation. `arguments` are texts by parameter name; `keep`: share values with
-        other instantiations, which needs the same `sizeof` each time."""
+    def scope(self, arguments: dict[str, str], sizeof: Sizeof, sizes: bool = True) -> Scope:
+        """The launcher's names for one instantiation. `arguments` are texts by parameter name; `sizes` says whether
+        `sizeof` gives true sizes: values are shared between instantiations, but not across that difference."""
         parameters = {name: argument(text) for name, text in arguments.items()}
-        needs = {name: self._needs(name) for name in self._scope_definitions}
-        cache = self._cache if keep else {}
-        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, needs, arguments)
+        cache = self._caches[sizes]
+        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, self._needs_of, arguments)
+
+    @cached_property
+    def _needs_of(self) -> dict[str, tuple[str, ...]]:
+        return {name: self._needs(name) for name in self._scope_definitions}
 
     def bind(self, instantiation: Instantiation) -> dict[str, str] | Problem:
         """The instantiation's arguments by the macro's own parameter names."""
@@ -126,12 +129,9 @@ class Launcher:
         return self._needs_cache[name]
 
 
+@lru_cache(maxsize=4096)
 def argument(text: str) -> Expression:
-    """A macro argument's text as an expression; one that is not an expression stands for itself, as a name."""
-    if text.isidentifier() and text not in ("true", "false"):
-        from cutlint.expression import Part
-
-        return Name((Part(text),), 0)
+    """A macro argument's text as an expression."""
     data = text.encode()
     statement = b"using argument = " + data + b";"
     found = list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1]

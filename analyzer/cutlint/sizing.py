@@ -62,7 +62,7 @@ class Sizer:
     def _without_sizes(self, arguments: dict[str, str]) -> KernelConfig | None:
         """The configuration where the epilogue's size is not to be had: all of it but the carveout."""
         try:
-            scope = self.launcher.scope(arguments, lambda of: 0, keep=False)
+            scope = self.launcher.scope(arguments, lambda of: 0, sizes=False)
             config = kernel_config(kernel_type(self.launcher, scope))
         except (NotUnderstood, Refused, Unmodelled):
             return None

@@ -1,0 +1,32 @@
+PYTHON ?= python3
+VENV := .venv
+RELEASE := flashinfer-python==0.7.4
+
+.PHONY: demo test lint bench clean
+
+# Lints a real FlashInfer release. cutlint finds what will not run and exits with 1, which is what is shown here.
+demo: $(VENV)/installed
+	@$(VENV)/bin/cutlint check $(RELEASE); code=$$?; echo "cutlint exited with $$code"; test $$code -eq 1
+
+test: $(VENV)/installed-dev
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/installed-dev
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/installed-dev
+	$(VENV)/bin/python bench/release.py $(RELEASE)
+
+$(VENV)/installed: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV)
