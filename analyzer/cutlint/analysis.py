@@ -96,7 +96,9 @@ def _analyze(
         return Analyzed(instantiation, launcher.path, {}, None, None, bound.message, None)
     sizer = sizers.get(instantiation.name)
     if sizer is None:
-        reason = f"{base.label} has no CUTLASS headers (cutlass/version.h); name a checkout that has them with --checkout"
+        reason = (
+            f"{base.label} has no CUTLASS headers (cutlass/version.h); name a checkout that has them with --checkout"
+        )
         return Analyzed(instantiation, launcher.path, bound, None, None, reason, None)
     sized = sizer.size(bound)
     if sized.reason is not None and sized.offset is not None:
@@ -114,7 +116,9 @@ def _no_launcher(name: str, base: Checkout) -> str:
 
 def _not_evaluated(instantiation: Instantiation, launcher: Launcher, sized: Sized) -> Problem:
     where = Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
-    return Problem(str(instantiation.file), f"{launcher.name} was not evaluated: {sized.reason}", instantiation.range, (where,))
+    return Problem(
+        str(instantiation.file), f"{launcher.name} was not evaluated: {sized.reason}", instantiation.range, (where,)
+    )
 
 
 def _unsized(analyzed: Sequence[Analyzed]) -> list[Problem]:

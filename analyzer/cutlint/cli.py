@@ -25,7 +25,11 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("sources", nargs=-1, metavar="[SOURCE]...")
-@click.option("--checkout", metavar="PATH|RELEASE", help="Where launcher and CUTLASS come from, for generated files that lie apart.")
+@click.option(
+    "--checkout",
+    metavar="PATH|RELEASE",
+    help="Where launcher and CUTLASS come from, for generated files that lie apart.",
+)
 @click.option(
     "--generate",
     is_flag=True,
@@ -33,14 +37,42 @@ def cli() -> None:
     "in a temporary folder). A release such as flashinfer-python==0.7.4 implies it.",
 )
 @click.option("--arch", default="", metavar="LIST", help="Architectures to generate for, e.g. 90,120 (default: all).")
-@click.option("--target", "targets", multiple=True, metavar="NAME", help="GPU to check against, e.g. rtx-5090, gb10, 12.0; repeatable. Default: all that run the kernels.")
+@click.option(
+    "--target",
+    "targets",
+    multiple=True,
+    metavar="NAME",
+    help="GPU to check against, e.g. rtx-5090, gb10, 12.0; repeatable. Default: all that run the kernels.",
+)
 @click.option("--select", default="", metavar="LIST", help="Rules to apply, by id or its beginning (default: all).")
 @click.option("--ignore", default="", metavar="LIST", help="Rules to leave out.")
-@click.option("--rules", "rule_folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="A folder of further rules; repeatable.")
-@click.option("--fail-on", type=click.Choice(["error", "warning", "note", "never"]), help="Least severity that makes the exit code 1 (default: error).")
+@click.option(
+    "--rules",
+    "rule_folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder of further rules; repeatable.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note", "never"]),
+    help="Least severity that makes the exit code 1 (default: error).",
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Write the report there instead of to standard output.")
-@click.option("--all", "everything", is_flag=True, help="List the facts of every instantiation in JSON, not only of those with findings.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the report there instead of to standard output.",
+)
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List the facts of every instantiation in JSON, not only of those with findings.",
+)
 def check(
     sources: tuple[str, ...],
     checkout: str | None,
@@ -133,7 +165,14 @@ def _write(report: Report, form: str, output: Path | None) -> None:
 
 
 @cli.command()
-@click.option("--rules", "rule_folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="A folder of further rules; repeatable.")
+@click.option(
+    "--rules",
+    "rule_folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder of further rules; repeatable.",
+)
 def rules(rule_folders: tuple[Path, ...]) -> None:
     """List the rules."""
     from cutlint.rules import load
@@ -144,7 +183,14 @@ def rules(rule_folders: tuple[Path, ...]) -> None:
 
 @cli.command()
 @click.argument("rule")
-@click.option("--rules", "rule_folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help="A folder of further rules; repeatable.")
+@click.option(
+    "--rules",
+    "rule_folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder of further rules; repeatable.",
+)
 def explain(rule: str, rule_folders: tuple[Path, ...]) -> None:
     """Say what RULE (an id such as CUT101, or a name) finds, why, and what to do."""
     from cutlint.rules import load

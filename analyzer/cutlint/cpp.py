@@ -71,7 +71,8 @@ def _parser() -> Parser:
 
 @cache
 def query(text: str) -> Query:
-    return Query(language(), text)
+    compiled: Query = Query(language(), text)
+    return compiled
 
 
 def parse(data: bytes) -> Tree:
@@ -133,7 +134,9 @@ def tokens(node: Node, data: bytes) -> Iterator[Token]:
             yield Token(text, current.start_byte, template)
 
 
-_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b((?:\\\r?\n|[^\n])*)", re.M)
+_DIRECTIVE = re.compile(
+    rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b([^\n]*)", re.MULTILINE
+)
 
 
 class Guard(msgspec.Struct, frozen=True):
@@ -143,31 +146,26 @@ class Guard(msgspec.Struct, frozen=True):
     condition: str | None
 
 
-def guards(blanked: bytes) -> list[Guard]:
-    """The file cut at its conditional directives. `blanked` is without comments (see `blank_comments`)."""
-    stack: list[list[str]] = []
+def guards(plain: bytes) -> list[Guard]:
+    """The file cut at its conditional directives. `plain` is without comments and line continuations."""
+    levels: list[list[str]] = []  # for each open #if: its branches so far; the last one is the current
     result = [Guard(0, None)]
-    for match in _DIRECTIVE.finditer(blanked):
-        word = match.group(1).decode()
-        text = " ".join(match.group(2).replace(b"\\", b" ").decode("utf-8", "replace").split())
-        if word in ("if", "ifdef", "ifndef"):
-            stack.append([_condition(word, text)])
+    for match in _DIRECTIVE.finditer(plain):
+        word, text = match.group(1).decode(), " ".join(match.group(2).decode("utf-8", "replace").split())
+        if word.startswith("if"):
+            levels.append([_condition(word[2:], text)])
         elif word == "endif":
-            if stack:
-                stack.pop()
-        elif stack:
-            before = [f"!({one.removeprefix('!(').removesuffix(')')})" if not one.startswith("!(") else one for one in stack[-1]]
-            stack[-1] = before if word == "else" else [*before, _condition(word[2:], text)]
-        result.append(Guard(match.end(), " && ".join(part for level in stack for part in level) or None))
+            if levels:
+                levels.pop()
+        elif levels:
+            levels[-1].append("" if word == "else" else _condition(word[4:], text))
+        parts = [part for level in levels for part in (*(f"!({each})" for each in level[:-1]), level[-1]) if part]
+        result.append(Guard(match.end(), " && ".join(parts) or None))
     return result
 
 
-def _condition(word: str, text: str) -> str:
-    if word.endswith("ifdef") or word == "def":
-        return f"defined({text})"
-    if word.endswith("ifndef") or word == "ndef":
-        return f"!defined({text})"
-    return text
+def _condition(suffix: str, text: str) -> str:
+    return {"def": f"defined({text})", "ndef": f"!defined({text})"}.get(suffix, text)
 
 
 def guard_at(offset: int, found: list[Guard]) -> str | None:
@@ -191,7 +189,8 @@ def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[lis
     Splits as the preprocessor does: at commas outside parentheses, so ``<a, b>`` counts as two. None when the
     ``)`` is missing or there are more than `limit` arguments.
     """
-    depth, start, spans = 0, opening + 1, []
+    depth, start = 0, opening + 1
+    spans: list[tuple[int, int]] = []
     for match in re.compile(rb"[(),]").finditer(blanked, opening):
         character = match.group()
         if character == b"(":

@@ -12,13 +12,19 @@ from pathlib import Path
 
 from cutlint import cpp
 from cutlint.evaluate import Definition, Scope, Type
-from cutlint.expression import Literal, NotUnderstood, parse
-from cutlint.footprint.parts import BARRIER, TENSOR_MAP
+from cutlint.expression import Expression, Literal, Name, NotUnderstood, Part, parse
+from cutlint.footprint.parts import BARRIER, CLC_RESPONSE, TENSOR_MAP
 from cutlint.footprint.records import Unmodelled
 from cutlint.headers import definitions_of
 
 _SM120_BUILDER = "cutlass/gemm/collective/builders/sm120_blockscaled_mma_builder.inl"
-_SM120_MAINLOOP = "cutlass/gemm/collective/sm120_blockscaled_mma_array_tma.hpp"
+_SM100_CARVEOUT = "cutlass/gemm/collective/builders/sm100_pipeline_carveout.inl"
+_SM100_DENSE = "cutlass/gemm/collective/builders/sm100_umma_builder.inl"
+_SM100_BLOCK_SCALED = "cutlass/gemm/collective/builders/sm100_blockscaled_umma_builder.inl"
+_SM100_EPILOGUE = "cutlass/epilogue/collective/builders/sm100_builder.inl"
+_SM100_KERNEL = "cutlass/gemm/kernel/sm100_gemm_array_tma_warpspecialized.hpp"
+_SM103_BUILDER = "cutlass/gemm/collective/builders/sm103_blockscaled_umma_builder.inl"
+_SM103_KERNEL = "cutlass/gemm/kernel/sm103_blockscaled_gemm_array_tma_warpspecialized.hpp"
 
 
 class Cutlass:
@@ -26,12 +32,16 @@ class Cutlass:
 
     def __init__(self, include: Path) -> None:
         self.include = include
+        self._carveouts: dict[tuple[str | int, ...], int] = {}
+        self._definitions: dict[str, dict[str, Definition]] = {}
 
     def _text(self, name: str) -> bytes:
         try:
             return (self.include / name).read_bytes()
         except OSError as error:
-            raise Unmodelled(f"CUTLASS's {name} cannot be read ({error.strerror}), so nothing is known about it") from None
+            raise Unmodelled(
+                f"CUTLASS's {name} cannot be read ({error.strerror}), so nothing is known about it"
+            ) from None
 
     @cached_property
     def version(self) -> tuple[int, int, int]:
@@ -64,15 +74,6 @@ class Cutlass:
         return "sSFBTileShape_N" in self._sm120_builder[0]
 
     @cached_property
-    def sm120_scales_alignment(self) -> int:
-        """The ``alignas`` of the Sm120 mainloop's scale-factor arrays, in bytes."""
-        text = self._text(_SM120_MAINLOOP).decode("utf-8", "replace")
-        match = re.search(r"(?:alignas\((\d+)\)\s*)?cute::ArrayEngine<ElementSF\b", text)
-        if match is None:
-            raise Unmodelled("CUTLASS's Sm120 mainloop stores scale factors in a way that cutlint does not know")
-        return int(match.group(1) or 1)
-
-    @cached_property
     def sm120_reserved(self) -> int:
         """Bytes that the Sm120 builder takes off the capacity before it counts stages of a grouped kernel.
 
@@ -93,6 +94,94 @@ class Cutlass:
             raise Unmodelled(f"what CUTLASS's Sm120 builder sets aside is not understood: {value}")
         return self.sm120_capacity - value
 
+    # -- Sm100 and Sm103
+
+    @cached_property
+    def sm100_capacity(self) -> int:
+        """Bytes of shared memory a block may have, as CUTLASS's Sm100 and Sm103 builders take them."""
+        return self.constant("sm100_smem_capacity_bytes")
+
+    def sm100_reserved(self, accumulators: int, scheduler: int, tensor_maps: int) -> int:
+        """Bytes that the Sm100 builders set aside for a ptr-array kernel's own storage, with so many stages of the
+        accumulator and scheduler pipelines and so many tensor maps of the mainloop (``Sm100DenseGemmTmaUmmaCarveout``)."""
+        known = {
+            "IsArrayOfPointersGemm": True,
+            "AccumulatorPipelineStageCount": accumulators,
+            "SchedulerPipelineStageCount": scheduler,
+            "NumTensorMaps": tensor_maps,
+        }
+        return self._carveout(_SM100_CARVEOUT, "Sm100DenseGemmTmaUmmaCarveout", known)
+
+    def sm103_reserved(self, accumulators: int, scheduler: int) -> int:
+        """Bytes that the Sm103 builder sets aside for a ptr-array kernel's own storage (``KernelSmemCarveout``)."""
+        known = {
+            "IsArrayOfPointersGemm": True,
+            "AccumulatorPipelineStageCount": accumulators,
+            "SchedulerPipelineStageCount": scheduler,
+        }
+        return self._carveout(_SM103_BUILDER, "CollectiveBuilder", known)
+
+    def sm100_scheduler_stages(self, block_scaled: bool) -> int:
+        """Stages of a grouped Sm100 kernel's scheduler pipeline."""
+        name = _SM100_BLOCK_SCALED if block_scaled else _SM100_DENSE
+        return self._read(name, r"SchedulerPipelineStageCount\s*=\s*cute::conditional_return<IsGroupGemm[^>]*>\((\d+),")
+
+    @cached_property
+    def sm103_scheduler_stages(self) -> int:
+        """Stages of an Sm103 kernel's scheduler pipeline."""
+        return self._read(_SM103_BUILDER, r"SchedulerPipelineStageCount\s*=\s*(\d+)\s*;")
+
+    @cached_property
+    def sm100_stage_barriers(self) -> int:
+        """Bytes that a stage's two barriers count for when the block-scaled Sm100 builder divides (padded from 4.4)."""
+        storage = r"sizeof\(typename cutlass::PipelineTmaUmmaAsync<1>::SharedStorage\)"
+        text = self._text(_SM100_BLOCK_SCALED).decode("utf-8", "replace")
+        match = re.search(rf"mainloop_pipeline_bytes\s*=\s*(?:cutlass::round_up\({storage},\s*(\d+)\)|{storage});", text)
+        if match is None:
+            raise Unmodelled("CUTLASS's block-scaled Sm100 builder counts a stage's barriers in a way that cutlint does not know")
+        return -(-2 * BARRIER // int(match.group(1) or 1)) * int(match.group(1) or 1)
+
+    @cached_property
+    def sm100_updaters(self) -> int:
+        """Warps of a grouped Sm100 kernel that only update tensor maps: 0 before CUTLASS 4.4."""
+        if b"NumTensorMapUpdaterThreads" not in self._text(_SM100_KERNEL):
+            return 0
+        return self._read(_SM100_KERNEL, r"NumTensorMapUpdaterThreads\s*=\s*IsTensorMapUpdateAsync \? NumThreadsPerWarp \* (\d+)")
+
+    @cached_property
+    def sm100_epilogue_any_width(self) -> bool:
+        """Whether an Sm100 epilogue takes the whole width where its usual subtile does not divide it (from 4.4)."""
+        return re.search(rb"CtaN % N_tmp == 0 \? N_tmp : CtaN", self._text(_SM100_EPILOGUE)) is not None
+
+    def sm100_asserts_capacity(self, arch: int) -> bool:
+        """Whether the kernel's class (not only its code) asserts that its storage fits, for `arch` 100 or 103."""
+        text = self._text(_SM103_KERNEL if arch == 103 else _SM100_KERNEL)
+        return re.search(rb"sizeof\(SharedStorage\);\s*static_assert\(SharedStorageSize\s*<=", text) is not None
+
+    def _read(self, header: str, pattern: str) -> int:
+        match = re.search(pattern, self._text(header).decode("utf-8", "replace"))
+        if match is None:
+            raise Unmodelled(f"CUTLASS's {header} is written in a way that cutlint does not know")
+        return int(match.group(1))
+
+    def _carveout(self, header: str, owner: str, known: dict[str, int]) -> int:
+        """``KernelSmemCarveout`` of the class `owner`, evaluated as written with the constants in `known`."""
+        key = (header, *known.values())
+        if key not in self._carveouts:
+            if header not in self._definitions:
+                self._definitions[header] = definitions_of(cpp.blank_comments_only(self._text(header)), owner)
+            constants = {"CLCResponseSize": Definition("", Literal(CLC_RESPONSE, 0))}
+            parameters: dict[str, Expression] = {name: Literal(value, 0) for name, value in known.items()}
+            scope = Scope(self._definitions[header], parameters, lambda name: constants if name == "detail" else {}, _sizeof)
+            try:
+                value = scope.evaluate(Name((Part("KernelSmemCarveout"),), 0))
+            except NotUnderstood as error:
+                raise Unmodelled(f"what CUTLASS's {header} sets aside is not understood: {error}") from None
+            if not isinstance(value, int):
+                raise Unmodelled(f"what CUTLASS's {header} sets aside is not understood: {value}")
+            self._carveouts[key] = value
+        return self._carveouts[key]
+
 
 _GROUPED = {"IsGroupedGemmKernel": Literal(True, 0)}
 
@@ -100,12 +189,23 @@ _GROUPED = {"IsGroupedGemmKernel": Literal(True, 0)}
 def _sizeof(of: Type) -> int:
     """sizeof of the storage types that the builders count (cutlass/pipeline/, gemm/kernel/)."""
     pipeline = of if of.name == "PipelineAsyncSharedStorage" else of.owner
-    if pipeline is not None and pipeline.name in ("PipelineAsyncSharedStorage", "PipelineAsync", "PipelineCLCFetchAsync"):
+    if pipeline is not None and pipeline.name in (
+        "PipelineAsyncSharedStorage",
+        "PipelineAsync",
+        "PipelineCLCFetchAsync",
+        "PipelineUmmaAsync",
+    ):
         stages = pipeline.arguments[0]
         if isinstance(stages, int):
             return 2 * stages * BARRIER
+    if pipeline is not None and pipeline.name == "OrderedSequenceBarrier":
+        depth, length = pipeline.arguments[:2]
+        if isinstance(depth, int) and isinstance(length, int):
+            return depth * length * BARRIER
+    if of.name == "ClusterBarrier":
+        return BARRIER
     if of.name == "TmaDescriptor":
         return TENSOR_MAP
     if of.name == "CLCResponse":
-        return 16
+        return CLC_RESPONSE
     raise NotUnderstood(f"sizeof({of})")

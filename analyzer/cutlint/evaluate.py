@@ -192,8 +192,10 @@ class Scope:
         if text in struct:  # its members see one another, and nothing of the launcher
             inner = Scope(struct, {}, self._structs, self._sizeof)
             inner._depth = self._depth
-            arguments = None if part.arguments is None else tuple(
-                _quoted(self.evaluate(each), offset) for each in part.arguments
+            arguments = (
+                None
+                if part.arguments is None
+                else tuple(_quoted(self.evaluate(each), offset) for each in part.arguments)
             )
             return inner.evaluate(Name((Part(text, arguments),), offset))
         return _trait_member(owner, text, tuple(self.evaluate(each) for each in part.arguments or ()), offset)
@@ -229,13 +231,18 @@ class Scope:
         right = self.evaluate(operands[1])
         if operator in ("==", "!="):
             return (left_value == right) == (operator == "==")
-        return _binary(operator, _number(left_value, expression.offset), _number(right, expression.offset), expression.offset)
+        return _binary(
+            operator, _number(left_value, expression.offset), _number(right, expression.offset), expression.offset
+        )
 
     def _call(self, call: Call) -> Value:
         last = call.callee.parts[-1]
         if last.text == "sizeof" and len(call.arguments) == 1:
             return self._size(self.evaluate(call.arguments[0]), call.offset)
-        if last.text in ("static_cast", "decltype", "int", "size_t", "unsigned", "remove_cvref_t") and len(call.arguments) == 1:
+        if (
+            last.text in ("static_cast", "decltype", "int", "size_t", "unsigned", "remove_cvref_t")
+            and len(call.arguments) == 1
+        ):
             return self.evaluate(call.arguments[0])
         values = tuple(self.evaluate(each) for each in call.arguments)
         if call.callee.parts[0].text in self._definitions or call.braces:

@@ -68,7 +68,9 @@ _PRECEDENCE = {
     "==": 6, "!=": 6, "&": 5, "^": 4, "|": 3, "&&": 2, "and": 2, "||": 1, "or": 1,
 }  # fmt: skip
 _IGNORED = frozenset({"typename", "const", "constexpr", "struct", "class", "template", "volatile", "static", "inline"})
-_PRIMITIVE = frozenset({"int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "void", "auto"})
+_PRIMITIVE = frozenset(
+    {"int", "unsigned", "signed", "long", "short", "char", "bool", "float", "double", "void", "auto"}
+)
 
 
 def parse(tokens: Sequence[Token]) -> Expression:

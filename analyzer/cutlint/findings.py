@@ -141,10 +141,7 @@ def _related(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
     """Where the launcher decides the stage count and the schedule."""
     if each.sizer is None:
         return ()
-    found = [
-        each.sizer.launcher.location(name, message)
-        for name, message in each.sizer.launcher.decisions
-    ]
+    found = [each.sizer.launcher.location(name, message) for name, message in each.sizer.launcher.decisions]
     return tuple(msgspec.structs.replace(where, file=paths(where.file)) for where in found if where is not None)
 
 

@@ -7,6 +7,7 @@ smaller tile.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import msgspec
 
@@ -35,9 +36,7 @@ def suggest(sizer: Sizer, arguments: dict[str, str], sized: Sized, limit: int) -
             raised = _raised_carveout(sizer, config, footprint, fewer.stages)
             if raised is not None:
                 fixes.append(raised)
-        fixes.append(
-            Fix("stage-count", f"StageCount<{fewer.stages}>: {_outcome(fewer)}", fewer.total, fewer.stages)
-        )
+        fixes.append(Fix("stage-count", f"StageCount<{fewer.stages}>: {_outcome(fewer)}", fewer.total, fewer.stages))
     for kind, what, changed in _variants(sizer, arguments, config):
         result = changed.footprint
         if result is not None and result.total is not None and result.stages is not None and result.total <= limit:
@@ -71,7 +70,9 @@ def _raised_carveout(sizer: Sizer, config: KernelConfig, footprint: Footprint, s
     return Fix("carveout", f"a carveout larger by {added:,} B: {_outcome(result)}", result.total, stages)
 
 
-def _variants(sizer: Sizer, arguments: dict[str, str], config: KernelConfig) -> Iterator[tuple[str, str, Sized]]:
+def _variants(
+    sizer: Sizer, arguments: dict[str, str], config: KernelConfig
+) -> Iterator[tuple[Literal["swap-ab", "tile"], str, Sized]]:
     """The instantiation with SwapAB turned, then with smaller tiles, through the launcher's own parameters: which of
     them does what is seen from the configuration that comes out."""
     for name, text in arguments.items():

@@ -19,7 +19,7 @@ from cutlint.records import Instantiation, Problem
 MAX_BYTES = 16 * 2**20  # the largest generated file of any release is below 20 KB
 
 _MACRO_LIKE = re.compile(rb"\bINSTANTIATE_\w+")
-_CANDIDATES = f"""
+_CANDIDATES = """
 ((identifier) @macro (#match? @macro "^INSTANTIATE_"))
 ((type_identifier) @macro (#match? @macro "^INSTANTIATE_"))
 (template_instantiation) @template
@@ -35,7 +35,9 @@ def read(path: Path, macros: frozenset[str] = frozenset()) -> tuple[list[Instant
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            return [], [Problem(str(path), f"{size:,} bytes is more than a generated file can be ({MAX_BYTES:,}); not read")]
+            return [], [
+                Problem(str(path), f"{size:,} bytes is more than a generated file can be ({MAX_BYTES:,}); not read")
+            ]
         data = path.read_bytes()
     except OSError as error:
         return [], [Problem(str(path), f"cannot be read: {error.strerror or error}")]
@@ -49,7 +51,7 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
     if not (_MACRO_LIKE.search(data) or b"template" in data or any(name.encode() in data for name in macros)):
         return [], []
     source = cpp.Source(str(path), data)
-    blanked = cpp.blank_comments(data)
+    blanked = cpp.blank_comments(cpp.join_continuations(data))
     conditions = cpp.guards(blanked)
     found: list[Instantiation] = []
     problems: list[Problem] = []
@@ -125,7 +127,8 @@ def _template(
 
 
 def _template_arguments(blanked: bytes, opening: int, end: int) -> list[tuple[int, int]] | None:
-    depth, start, spans = 0, opening + 1, []
+    depth, start = 0, opening + 1
+    spans: list[tuple[int, int]] = []
     for match in re.compile(rb"[<>(),]").finditer(blanked, opening, end):
         character = match.group()
         if character in b"<(":
@@ -141,5 +144,4 @@ def _template_arguments(blanked: bytes, opening: int, end: int) -> list[tuple[in
 
 
 def _folded(blanked: bytes, start: int, end: int) -> str:
-    text = cpp.join_continuations(blanked[start:end]).decode("utf-8", "replace")
-    return " ".join(text.split())
+    return " ".join(blanked[start:end].decode("utf-8", "replace").split())

@@ -59,7 +59,9 @@ class Launcher:
     def checks_limit(self) -> bool:
         """Whether the launcher compares the kernel's shared memory with what the device allows."""
         text = self._text.decode("utf-8", "replace")
-        compared = re.search(r"(SharedStorage\w*|smem_?size\w*|kSmemSize)[^;{}]{0,200}[<>]=?|[<>]=?[^;{}]{0,200}SharedStorage", text)
+        compared = re.search(
+            r"(SharedStorage\w*|smem_?size\w*|kSmemSize)[^;{}]{0,200}[<>]=?|[<>]=?[^;{}]{0,200}SharedStorage", text
+        )
         return compared is not None and _COMPARES_LIMIT.search(text) is not None
 
     def location(self, name: str, message: str = "") -> Location | None:
@@ -98,7 +100,9 @@ class Launcher:
         `sizeof` gives true sizes: values are shared between instantiations, but not across that difference."""
         parameters = {name: argument(text) for name, text in arguments.items()}
         cache = self._caches[sizes]
-        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, self._needs_of, arguments)
+        return Scope(
+            self._scope_definitions, parameters, self._headers.struct, sizeof, cache, self._needs_of, arguments
+        )
 
     @cached_property
     def _needs_of(self) -> dict[str, tuple[str, ...]]:
@@ -258,9 +262,16 @@ def _definition(node: Node, text: bytes) -> Definition | None:
 def _static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
     condition, message = node.child_by_field_name("condition"), node.child_by_field_name("message")
     assert condition is not None  # a static_assert_declaration always has one
-    words = [] if message is None else re.findall(r'"((?:\\.|[^"\\])*)"', text[message.start_byte : message.end_byte].decode())
+    words = (
+        []
+        if message is None
+        else re.findall(r'"((?:\\.|[^"\\])*)"', text[message.start_byte : message.end_byte].decode())
+    )
     definition = Definition(
-        f"static_assert@{node.start_byte}", parse(list(cpp.tokens(condition, text))), (), (node.start_byte, node.end_byte)
+        f"static_assert@{node.start_byte}",
+        parse(list(cpp.tokens(condition, text))),
+        (),
+        (node.start_byte, node.end_byte),
     )
     return definition, "".join(words) or " ".join(text[condition.start_byte : condition.end_byte].decode().split())
 
@@ -276,7 +287,13 @@ def definitions_at_file_level(root: Node, data: bytes) -> dict[str, Definition]:
     while stack:
         node = stack.pop()
         for child in node.named_children:
-            if child.type in ("namespace_definition", "declaration_list", "preproc_ifdef", "preproc_if", "linkage_specification"):
+            if child.type in (
+                "namespace_definition",
+                "declaration_list",
+                "preproc_ifdef",
+                "preproc_if",
+                "linkage_specification",
+            ):
                 stack.append(child)
             elif child.type in ("alias_declaration", "declaration"):
                 try:

@@ -112,7 +112,9 @@ def _analyze(
 def _roots(found: Checkout, base: Checkout, cwd: Path, is_release: bool) -> tuple[Path, ...]:
     """The folders that paths are written relative to, by preference."""
     folders = [root if root.is_dir() else root.parent for root in (found.root, base.root)]
-    generated_in = [each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"]
+    generated_in = [
+        each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"
+    ]
     return (*folders, *generated_in, cwd) if is_release else (cwd, *generated_in, *folders)
 
 

@@ -65,7 +65,9 @@ def selected(rules: Iterable[Rule], select: Sequence[str], ignore: Sequence[str]
 
 
 def _longest(rule: str, words: Sequence[str]) -> int:
-    return max((0 if word == "ALL" else len(word) for word in words if word == "ALL" or rule.startswith(word)), default=-1)
+    return max(
+        (0 if word == "ALL" else len(word) for word in words if word == "ALL" or rule.startswith(word)), default=-1
+    )
 
 
 def without_ignored_files(findings: Iterable[Finding], ignores: dict[str, tuple[str, ...]]) -> list[Finding]:

@@ -48,13 +48,19 @@ def _group(group: list[Finding], console: Console) -> None:
     for finding in group[:SHOWN]:
         start = finding.range.start
         place = f"{printable(finding.file)}:{start.line + 1}:{start.character + 1}"
-        console.print(Text.assemble("  ", (place, "bold"), f"  {printable(finding.subject)}" if finding.subject else ""), soft_wrap=True)
+        console.print(
+            Text.assemble("  ", (place, "bold"), f"  {printable(finding.subject)}" if finding.subject else ""),
+            soft_wrap=True,
+        )
     if len(group) > SHOWN:
         console.print(Text(f"  and {len(group) - SHOWN:,} more (--format json lists them all)"), soft_wrap=True)
     if first.detail:
         console.print(Text.assemble(("  why: ", "bold"), printable(first.detail)), soft_wrap=True)
     for index, fix in enumerate(first.fixes):
-        console.print(Text.assemble(("  fits: " if index == 0 else "        ", "bold green"), printable(fix.title)), soft_wrap=True)
+        console.print(
+            Text.assemble(("  fits: " if index == 0 else "        ", "bold green"), printable(fix.title)),
+            soft_wrap=True,
+        )
     for where in first.related:
         start = where.range.start
         place = f"{printable(where.file)}:{start.line + 1}:{start.character + 1}"

@@ -11,7 +11,7 @@ from cutlint.errors import CutlintError
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib
+    import tomli as tomllib  # type: ignore[import-not-found,unused-ignore]
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         CutlintError: when it cannot be read or is not TOML, with the place.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        return content
     except OSError as error:
         raise CutlintError(f"{path} cannot be read: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from cutlint.config import element_bits
 from cutlint.evaluate import Type
 from cutlint.footprint.layout import EMPTY, Layout, leaf
-from cutlint.footprint.records import Unmodelled
+from cutlint.footprint.records import Refused, Unmodelled
 
 # fusion operation -> which template argument is the element of the vector broadcast along N
 _ROW_BROADCAST: dict[str, tuple[int, int | None]] = {
@@ -19,7 +19,9 @@ _ROW_BROADCAST: dict[str, tuple[int, int | None]] = {
     "ScaledAccPerRowBiasPerColScaleScatter": (5, 2),  # ElementScalar, by default ElementCompute
     "ScaledAccPerColBiasPerRowScaleScatter": (3, 1),  # ElementBias, by default ElementOutput
 }
-_WITHOUT_STORAGE = frozenset({"LinearCombination", "ScaledAcc", "LinCombEltAct"})
+_WITHOUT_STORAGE = frozenset(
+    {"LinearCombination", "ScaledAcc", "LinCombEltAct", "LinCombEltActBlockScaleFactor"}
+)
 
 
 def storage(operation: Type | None, cta_n: int) -> Layout:
@@ -42,3 +44,17 @@ def auxiliary_element(operation: Type | None) -> str | None:
     if operation is not None and operation.name.endswith("Scatter") and len(operation.arguments) > 1:
         return str(operation.arguments[1])
     return None
+
+
+def check_block_scales(operation: Type | None, tile_n: int) -> None:
+    """``Sm100BlockScaleFactorRowStore``'s conditions (epilogue/fusion/sm100_visitor_store_tma_warpspecialized.hpp), where
+    the fusion writes a scale factor for each `SFVecSize` columns of an epilogue tile of `tile_n`."""
+    if operation is None or operation.name != "LinCombEltActBlockScaleFactor":
+        return
+    vector = operation.arguments[1]
+    if not isinstance(vector, int):
+        raise Unmodelled("the number of elements to a scale factor of the output is not known")
+    if tile_n % vector:
+        raise Refused(f"an epilogue tile of {tile_n} columns: EpilogueTileN should be divisible by SFVecSize")
+    if tile_n // vector not in (1, 2, 4, 8):
+        raise Refused(f"{tile_n // vector} scale factors a row: Possible store in interleaved 4B aligned format")

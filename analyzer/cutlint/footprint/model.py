@@ -6,9 +6,12 @@ into footprints without sizes.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import sm120
+from cutlint.footprint import sm100, sm103, sm120
+from cutlint.footprint.layout import Layout
 from cutlint.footprint.records import Footprint, Refused, Unmodelled
 
 ENGINE = "model"
@@ -35,10 +38,22 @@ def epilogue_size(config: EpilogueConfig) -> int:
     return _family(config.arch).epilogue(config).shared.size
 
 
-_FAMILIES = {120: sm120}
+class _Epilogue(Protocol):
+    @property
+    def shared(self) -> Layout: ...
 
 
-def _family(arch: int):  # type: ignore[no-untyped-def]
+class _Family(Protocol):
+    """What each architecture's module offers."""
+
+    def footprint(self, config: KernelConfig, cutlass: Cutlass) -> Footprint: ...
+    def epilogue(self, config: EpilogueConfig) -> _Epilogue: ...
+
+
+_FAMILIES: dict[int, _Family] = {100: sm100, 103: sm103, 120: sm120}
+
+
+def _family(arch: int) -> _Family:
     if arch not in _FAMILIES:
         raise Unmodelled(f"cutlint has no model of Sm{arch} kernels yet")
     return _FAMILIES[arch]

@@ -12,6 +12,7 @@ from cutlint.footprint.layout import EMPTY, Layout, aligned, leaf
 
 BARRIER = 8  # cutlass::arch::ClusterBarrier: one mbarrier
 TENSOR_MAP = 128  # cute::TmaDescriptor, aligned to 64
+CLC_RESPONSE = 16  # PersistentTileSchedulerSm100::CLCResponse: four uint32_t
 SCALE_ROWS = 128  # Sm1xxBlockScaledBasicChunk::Blk_MN: rows of one scale-factor block
 SCALE_COLUMNS = 4  # Sm1xxBlockScaledBasicChunk::Blk_SF: scale factors of a row in one block
 

@@ -12,7 +12,15 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
 from cutlint.footprint.layout import aligned, round_up, struct, with_padding
-from cutlint.footprint.parts import SCALE_COLUMNS, SCALE_ROWS, ScaleFactors, operand, pipeline, scale_factors, tensor_maps
+from cutlint.footprint.parts import (
+    SCALE_COLUMNS,
+    SCALE_ROWS,
+    ScaleFactors,
+    operand,
+    pipeline,
+    scale_factors,
+    tensor_maps,
+)
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 from cutlint.footprint.swizzle import select
 
@@ -58,13 +66,15 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
             "Specialization requires Stages set to value 2 or more",
             budget,
         )
-    stored_b = _stored_scales_of_b(scales_b, stages, n, k) if cutlass.sm120_pads_scales_of_b else scales_b.stored(stages)
+    stored_b = (
+        _stored_scales_of_b(scales_b, stages, n, k) if cutlass.sm120_pads_scales_of_b else scales_b.stored(stages)
+    )
     tensors = struct(
         [
             operand("mainloop.A", "A", stages * m * k, bits_a, 1024),
             operand("mainloop.B", "B", stages * n * k, bits_b, 1024),
-            operand("mainloop.SFA", "SFA", scales_a.stored(stages), 8, cutlass.sm120_scales_alignment),
-            operand("mainloop.SFB", "SFB", stored_b, 8, cutlass.sm120_scales_alignment),
+            operand("mainloop.SFA", "SFA", scales_a.stored(stages), 8, 16),
+            operand("mainloop.SFB", "SFB", stored_b, 8, 16),
         ],
         align=128,
     )
@@ -92,12 +102,16 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
 def epilogue(config: EpilogueConfig) -> Epilogue:
     """``CollectiveBuilder<arch::Sm120, ...>`` of the epilogue: the subtile, and how often it is staged."""
     if config.schedule not in _EPILOGUE_SCHEDULES:
-        raise Refused(f"no Sm120 epilogue for {config.schedule}: Could not build a collective epilogue for given parameters")
+        raise Refused(
+            f"no Sm120 epilogue for {config.schedule}: Could not build a collective epilogue for given parameters"
+        )
     m, n, _ = config.mma_tile
     tile = config.tile or TILE
     for extent, part in ((m, tile[0]), (n, tile[1])):
         if extent % part and part % extent:
-            raise Refused(f"the epilogue tile {tile[0]}×{tile[1]} does not divide the CTA tile {m}×{n}: Static shape_div failure")
+            raise Refused(
+                f"the epilogue tile {tile[0]}×{tile[1]} does not divide the CTA tile {m}×{n}: Static shape_div failure"
+            )
     count = max(1, m // tile[0]) * max(1, n // tile[1])
     reuse = config.c.bits == config.d.bits and config.d.bits > 8
     stages_d = min(count, 2)
@@ -143,7 +157,9 @@ def _check_mainloop(config: KernelConfig) -> int:
     bits_a, bits_b = _allocation_bits(config)
     for bits in (bits_a, bits_b):
         if select(k, bits) is None:
-            raise Refused(f"K = {k} is no multiple of the smallest shared-memory atom: No shared memory copy atom can be selected")
+            raise Refused(
+                f"K = {k} is no multiple of the smallest shared-memory atom: No shared memory copy atom can be selected"
+            )
     if m % 8 or n % 8:
         raise Refused("SmemLayoutAtom must evenly divide tile shape")
     return a.scale_vector
@@ -165,4 +181,3 @@ def _budget(config: KernelConfig, cutlass: Cutlass, tensors: int) -> Budget:
     carveout = count.carveout or 0
     left = capacity - reserved - carveout
     return Budget(capacity, reserved, carveout, stage, int(left / stage))  # C++ division truncates toward zero
-
