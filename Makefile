@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 RELEASE := flashinfer-python==0.7.4
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench schema clean
 
 # Lints a real FlashInfer release. cutlint finds what will not run and exits with 1, which is what is shown here.
 demo: $(VENV)/installed
@@ -30,3 +30,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 clean:
 	rm -rf $(VENV)
+
+# The published schema of the JSON report, made from the records.
+schema: $(VENV)/installed
+	$(VENV)/bin/python -c "import json, cutlint.report as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint.schema.json

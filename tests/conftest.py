@@ -71,8 +71,22 @@ def edited(tmp_path: Path) -> Callable[..., Sizer]:
     return edit
 
 
-def sm120(read: Launcher, tile: tuple[int, int, int], fusion: str = "NONE", swap: bool = False, **changes: str) -> dict[str, str]:
+def sm120(
+    read: Launcher, tile: tuple[int, int, int], fusion: str = "NONE", swap: bool = False, **changes: str
+) -> dict[str, str]:
     """The arguments of an FP4×FP4 instantiation."""
-    values = ["Sm120", "SafeFP4", "SafeFP4", "half", "void", "EpilogueOpDefault", fusion, *map(str, tile), "1", "1", "1"]
+    values = [
+        "Sm120",
+        "SafeFP4",
+        "SafeFP4",
+        "half",
+        "void",
+        "EpilogueOpDefault",
+        fusion,
+        *map(str, tile),
+        "1",
+        "1",
+        "1",
+    ]
     values += ["false", "false", "false", str(swap).lower()]
     return {**dict(zip(read.parameters, values, strict=True)), **changes}

@@ -49,7 +49,11 @@ def test_what_the_builders_are_asked_for(sizers: dict[str, Sizer]) -> None:
     assert config.schedule == "KernelScheduleAuto"
     assert str(config.stage_count) == "StageCountAutoCarveout<18432>"  # the truth table's epilogue for this row
     assert config.epilogue.schedule == "TmaWarpSpecialized"
-    assert (config.a.element, config.epilogue.d.element, config.epilogue.output_element) == ("float_e2m1_t", "void", "half_t")
+    assert (config.a.element, config.epilogue.d.element, config.epilogue.output_element) == (
+        "float_e2m1_t",
+        "void",
+        "half_t",
+    )
 
 
 def test_mixed_operands_change_places_when_swapped(sizers: dict[str, Sizer]) -> None:
@@ -87,13 +91,17 @@ def test_another_carveout_expression(edited: Edited, added: int, figures: tuple[
 
 
 def test_renamed_aliases_change_nothing(edited: Edited) -> None:
-    sizer = edited(("using Stages =", "using HowMany ="), ("Cluster, Stages,", "Cluster, HowMany,"), ("GemmKernel", "TheKernel"))
+    sizer = edited(
+        ("using Stages =", "using HowMany ="), ("Cluster, Stages,", "Cluster, HowMany,"), ("GemmKernel", "TheKernel")
+    )
     assert total(sizer) == (102_400, 3)
     assert sizer.launcher.kernel == "TheKernel"
 
 
 def test_a_schedule_without_a_model_gives_no_figure(edited: Edited) -> None:
-    sizer = edited(("cutlass ::gemm ::collective::KernelScheduleAuto", "cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpong"))
+    sizer = edited(
+        ("cutlass ::gemm ::collective::KernelScheduleAuto", "cutlass::gemm::KernelPtrArrayTmaWarpSpecializedPingpong")
+    )
     sized = sizer.size(sm120(sizer.launcher, FAILING))
     assert sized.footprint is None
     assert sized.reason is not None
@@ -110,7 +118,12 @@ def test_the_launchers_own_static_assert_refuses(sizers: dict[str, Sizer]) -> No
 
 
 def test_an_alias_that_refers_to_itself(edited: Edited) -> None:
-    sizer = edited(("using TileShape = cute::Shape<", "using TileShape = std::conditional_t<IsMXFPX, TileShape, TileShape>;using Other = cute::Shape<"))
+    sizer = edited(
+        (
+            "using TileShape = cute::Shape<",
+            "using TileShape = std::conditional_t<IsMXFPX, TileShape, TileShape>;using Other = cute::Shape<",
+        )
+    )
     sized = sizer.size(sm120(sizer.launcher, FAILING))
     assert sized.footprint is None
     assert sized.reason == "'TileShape' refers to itself"

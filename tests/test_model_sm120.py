@@ -15,7 +15,14 @@ from cutlint.sizing import Sizer
 def figures(footprint: Footprint) -> tuple[int | None, ...]:
     sizes = (footprint.total, footprint.epilogue, footprint.mainloop, footprint.mainloop_tensors)
     tile = footprint.epilogue_tile or (None, None)
-    rest = (footprint.epilogue_tensors, footprint.stages, footprint.threads, *tile, footprint.stages_c, footprint.stages_d)
+    rest = (
+        footprint.epilogue_tensors,
+        footprint.stages,
+        footprint.threads,
+        *tile,
+        footprint.stages_c,
+        footprint.stages_d,
+    )
     return (*sizes, *rest)
 
 
@@ -78,7 +85,9 @@ FUSIONS = st.sampled_from(["NONE", "FINALIZE"])
 
 
 @given(tile=TILES, fusion=FUSIONS, swap=st.booleans())
-def test_regions_partition_shared_memory(sizers: dict[str, Sizer], tile: tuple[int, int, int], fusion: str, swap: bool) -> None:
+def test_regions_partition_shared_memory(
+    sizers: dict[str, Sizer], tile: tuple[int, int, int], fusion: str, swap: bool
+) -> None:
     sizer = sizers["0.7.4"]
     footprint = sizer.size(sm120(sizer.launcher, tile, fusion, swap)).footprint
     assert footprint is not None

@@ -131,12 +131,14 @@ def tokens(node: Node, data: bytes) -> Iterator[Token]:
         if text.strip():
             parent = current.parent
             template = text in "<>" and parent is not None and parent.type.startswith("template_")
-            yield Token(text, current.start_byte, template)
+            if text[0] in "+-" and text[1:2].isdigit():  # tree-sitter takes a sign into the number
+                yield Token(text[0], current.start_byte)
+                yield Token(text[1:], current.start_byte + 1)
+            else:
+                yield Token(text, current.start_byte, template)
 
 
-_DIRECTIVE = re.compile(
-    rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b([^\n]*)", re.MULTILINE
-)
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(ifdef|ifndef|if|elifdef|elifndef|elif|else|endif)\b([^\n]*)", re.MULTILINE)
 
 
 class Guard(msgspec.Struct, frozen=True):

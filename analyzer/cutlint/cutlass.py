@@ -136,9 +136,13 @@ class Cutlass:
         """Bytes that a stage's two barriers count for when the block-scaled Sm100 builder divides (padded from 4.4)."""
         storage = r"sizeof\(typename cutlass::PipelineTmaUmmaAsync<1>::SharedStorage\)"
         text = self._text(_SM100_BLOCK_SCALED).decode("utf-8", "replace")
-        match = re.search(rf"mainloop_pipeline_bytes\s*=\s*(?:cutlass::round_up\({storage},\s*(\d+)\)|{storage});", text)
+        match = re.search(
+            rf"mainloop_pipeline_bytes\s*=\s*(?:cutlass::round_up\({storage},\s*(\d+)\)|{storage});", text
+        )
         if match is None:
-            raise Unmodelled("CUTLASS's block-scaled Sm100 builder counts a stage's barriers in a way that cutlint does not know")
+            raise Unmodelled(
+                "CUTLASS's block-scaled Sm100 builder counts a stage's barriers in a way that cutlint does not know"
+            )
         return -(-2 * BARRIER // int(match.group(1) or 1)) * int(match.group(1) or 1)
 
     @cached_property
@@ -146,7 +150,9 @@ class Cutlass:
         """Warps of a grouped Sm100 kernel that only update tensor maps: 0 before CUTLASS 4.4."""
         if b"NumTensorMapUpdaterThreads" not in self._text(_SM100_KERNEL):
             return 0
-        return self._read(_SM100_KERNEL, r"NumTensorMapUpdaterThreads\s*=\s*IsTensorMapUpdateAsync \? NumThreadsPerWarp \* (\d+)")
+        return self._read(
+            _SM100_KERNEL, r"NumTensorMapUpdaterThreads\s*=\s*IsTensorMapUpdateAsync \? NumThreadsPerWarp \* (\d+)"
+        )
 
     @cached_property
     def sm100_epilogue_any_width(self) -> bool:
@@ -172,7 +178,9 @@ class Cutlass:
                 self._definitions[header] = definitions_of(cpp.blank_comments_only(self._text(header)), owner)
             constants = {"CLCResponseSize": Definition("", Literal(CLC_RESPONSE, 0))}
             parameters: dict[str, Expression] = {name: Literal(value, 0) for name, value in known.items()}
-            scope = Scope(self._definitions[header], parameters, lambda name: constants if name == "detail" else {}, _sizeof)
+            scope = Scope(
+                self._definitions[header], parameters, lambda name: constants if name == "detail" else {}, _sizeof
+            )
             try:
                 value = scope.evaluate(Name((Part("KernelSmemCarveout"),), 0))
             except NotUnderstood as error:

@@ -46,6 +46,7 @@ Sizeof = Callable[[Type], int]
 Structs = Callable[[str], Mapping[str, Definition]]
 
 VOID = Type("void")
+_ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
 # sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)
 ELEMENT_BITS: dict[str, int] = {
@@ -158,7 +159,12 @@ class Scope:
         parts = name.parts
         for index, part in enumerate(parts):
             last = index == len(parts) - 1
-            if part.arguments is not None or last or parts[index + 1].text in self._structs(part.text):
+            if (
+                part.arguments is not None
+                or last
+                or _ARCH_TAG.fullmatch(part.text)
+                or parts[index + 1].text in self._structs(part.text)
+            ):
                 text = part.text
                 if last and index and text in self._parameters:  # cutlass::arch::ArchTag_
                     value = self.evaluate(self._parameters[text])
@@ -290,7 +296,7 @@ def _trait_member(owner: Type, text: str, arguments: tuple[Value, ...], offset: 
         inner = owner.arguments[0]
         if isinstance(inner, Type) and not inner.pointers:
             return Type(CUTLASS_ELEMENT.get(inner.name, inner.name), inner.arguments, inner.owner)
-    if text == "kMinComputeCapability" and (arch := re.fullmatch(r"Sm(\d+)", owner.name)) is not None:
+    if text == "kMinComputeCapability" and (arch := _ARCH_TAG.fullmatch(owner.name)) is not None:
         return int(arch.group(1))
     return Type(text, arguments, owner)
 

@@ -45,9 +45,7 @@ importlib.import_module(name + ".generate_kernels").generate_gemm_operations(out
 
 
 @contextlib.contextmanager
-def generated(
-    checkout: Checkout, archs: Sequence[int] = ARCHS, *, timeout: float = 120
-) -> Iterator[Checkout]:
+def generated(checkout: Checkout, archs: Sequence[int] = ARCHS, *, timeout: float = 120) -> Iterator[Checkout]:
     """``checkout`` with freshly generated files in place of those it had, for as long as the context lasts.
 
     In: a checkout with a generator, compute capabilities out of ``ARCHS``, and a limit in seconds. The files

@@ -18,6 +18,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from cutlint.data import data_folder
 from cutlint.errors import CutlintError
+from cutlint.footprint.records import Footprint
 from cutlint.records import Severity
 from cutlint.toml import read_toml
 
@@ -55,6 +56,14 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     suggest: bool = False
     valid: tuple[Example, ...] = ()
     invalid: tuple[Example, ...] = ()
+
+
+def example_facts(example: Example) -> dict[str, Any]:
+    """The facts of an example as a run would have them: what it does not say of the footprint is not known."""
+    facts = dict(example.facts)
+    if "footprint" in facts:
+        facts["footprint"] = msgspec.convert({"engine": "example", **facts["footprint"]}, Footprint)
+    return facts
 
 
 def load(folders: Sequence[Path] = ()) -> tuple[Rule, ...]:

@@ -45,9 +45,10 @@ def shared_storage_sm103(
 
 
 def report(
-    shared: Layout, mainloop: tuple[Layout, Layout], epi: Epilogue, budget: Budget, warps: int, stages_sf: int | None = None
+    shared: Layout, mainloop: tuple[Layout, ...], epi: Epilogue, budget: Budget, warps: int, stages_sf: int | None = None
 ) -> Footprint:
-    """The footprint that a kernel's storage amounts to; `mainloop` is its tensors and its tensor maps."""
+    """The footprint that a kernel's storage amounts to; `mainloop` the members of
+    ``CollectiveMainloop::SharedStorage``, its tensors first."""
     return Footprint(
         engine="model",
         total=shared.size,

@@ -73,13 +73,14 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     tensors = _tensors(mainloop, budget.stages)
     names = "A, B, SFA, SFB" if block_scaled else "A, B"
     mainloop_maps = struct([tensor_maps(f"mainloop.tensor maps {names}", maps)], align=128)
+    stage_barriers = pipeline("mainloop barriers", budget.stages)
     shared = kernel_sm100.shared_storage(
-        tensors, pipeline("mainloop barriers", budget.stages), mainloop_maps, epi,
+        tensors, stage_barriers, mainloop_maps, epi,
         mainloop.accumulators, scheduler, cutlass.sm100_updaters,
     )  # fmt: skip
     warps = kernel_sm100.WARPS + cutlass.sm100_updaters
     check_capacity(shared, budget, cutlass.sm100_asserts_capacity(100))
-    return kernel_sm100.report(shared, (tensors, mainloop_maps), epi, budget, warps)
+    return kernel_sm100.report(shared, (tensors, mainloop_maps, stage_barriers), epi, budget, warps)
 
 
 def epilogue(config: EpilogueConfig) -> Epilogue:
