@@ -15,14 +15,14 @@ from cutlint.footprint.records import Footprint
 from cutlint.headers import Headers
 from cutlint.launcher import Launcher
 from cutlint.records import Checkout, Instantiation, Location, Problem
-from cutlint.sizing import Sized, Sizer
+from cutlint.sizing import Sizer
 
 Progress = Callable[[int, int], None]
 
 
 class Analyzed(msgspec.Struct, frozen=True):
     """One instantiation with what is known of it. `unknown` says why there is no footprint; `sizer` re-evaluates it
-    with other arguments, None where no launcher is known."""
+    with other arguments, None where no launcher is known; `where` is the place in the launcher that was not understood."""
 
     instantiation: Instantiation
     launcher: str | None
@@ -31,6 +31,7 @@ class Analyzed(msgspec.Struct, frozen=True):
     footprint: Footprint | None
     unknown: str | None
     sizer: Sizer | None
+    where: Location | None = None
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -101,9 +102,8 @@ def _analyze(
         )
         return Analyzed(instantiation, launcher.path, bound, None, None, reason, None)
     sized = sizer.size(bound)
-    if sized.reason is not None and sized.offset is not None:
-        problems.append(_not_evaluated(instantiation, launcher, sized))
-    return Analyzed(instantiation, launcher.path, bound, sized.config, sized.footprint, sized.reason, sizer)
+    where = None if sized.offset is None else Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
+    return Analyzed(instantiation, launcher.path, bound, sized.config, sized.footprint, sized.reason, sizer, where)
 
 
 def _no_launcher(name: str, base: Checkout) -> str:
@@ -114,26 +114,19 @@ def _no_launcher(name: str, base: Checkout) -> str:
     return f"cutlint has no model of {name} yet"
 
 
-def _not_evaluated(instantiation: Instantiation, launcher: Launcher, sized: Sized) -> Problem:
-    where = Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
-    return Problem(
-        str(instantiation.file), f"{launcher.name} was not evaluated: {sized.reason}", instantiation.range, (where,)
-    )
-
-
 def _unsized(analyzed: Sequence[Analyzed]) -> list[Problem]:
-    """One problem for all instantiations of a launcher that have no figure for the same reason."""
-    groups: dict[tuple[str, str], list[Instantiation]] = {}
+    """One problem for all instantiations of a launcher that have no figure for the same reason. Those whose arguments do
+    not match the launcher's parameters have a problem each already."""
+    groups: dict[tuple[str, str, Location | None], list[Instantiation]] = {}
     for each in analyzed:
-        evaluated = each.arguments and each.config is None and each.sizer is not None  # has a problem of its own
-        bound = not (each.launcher is not None and not each.arguments)
-        if each.unknown is not None and each.footprint is None and bound and not evaluated:
-            groups.setdefault((each.instantiation.name, each.unknown), []).append(each.instantiation)
+        if each.unknown is not None and (each.arguments or each.launcher is None):
+            groups.setdefault((each.instantiation.name, each.unknown, each.where), []).append(each.instantiation)
     problems = []
-    for (name, reason), members in groups.items():
+    for (name, reason, where), members in groups.items():
         count = "1 instantiation" if len(members) == 1 else f"{len(members):,} instantiations"
+        related = () if where is None else (where,)
         first = members[0]
-        problems.append(Problem(str(first.file), f"{count} of {name} not sized: {reason}", first.range))
+        problems.append(Problem(str(first.file), f"{count} of {name} not sized: {reason}", first.range, related))
     return problems
 
 

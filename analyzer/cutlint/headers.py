@@ -84,9 +84,15 @@ def definitions_of(data: bytes, name: str, templates: bool = True) -> dict[str, 
             continue
         if not templates and struct.parent is not None and struct.parent.type == "template_declaration":
             continue  # a class template's members depend on its arguments
-        body = struct.child_by_field_name("body")
-        if body is not None:
-            return _members(body, data)
+        found: dict[str, Definition] = {}
+        outer: Node | None = struct
+        while outer is not None:  # a nested class sees the members of those around it
+            body = outer.child_by_field_name("body") if outer.type in ("struct_specifier", "class_specifier") else None
+            if body is not None:
+                found = {**_members(body, data), **found}
+            outer = outer.parent
+        if struct.child_by_field_name("body") is not None:
+            return found
     return {}
 
 

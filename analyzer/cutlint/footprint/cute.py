@@ -64,6 +64,16 @@ def _compose(modes: list[Mode], shape: int, stride: int) -> list[Mode]:
     return result
 
 
+def compose(layout: list[Mode], modes: list[Mode]) -> list[Mode]:
+    """``composition(layout, modes)``.
+
+    Raises:
+        Refused: with the words of CuTe's assertion.
+    """
+    flat = _coalesce_x(layout)
+    return [each for shape, stride in modes for each in _compose(flat, shape, stride)]
+
+
 def divide(modes: list[Mode], tile: int) -> list[Mode]:
     """``logical_divide(layout, tile)``: the modes within a tile, then those over the tiles.
 

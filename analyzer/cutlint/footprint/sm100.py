@@ -17,7 +17,7 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm100, kernel_sm100, umma
 from cutlint.footprint.epilogue_sm100 import Epilogue
 from cutlint.footprint.layout import Layout, round_up, struct
-from cutlint.footprint.parts import SCALE_ROWS, ScaleFactors, operand, pipeline, scale_factors, tensor_maps
+from cutlint.footprint.parts import SCALE_COLUMNS, SCALE_ROWS, ScaleFactors, operand, pipeline, scale_factors, tensor_maps
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 
 ALIGNMENT = 16  # cute::ArrayEngine
@@ -30,23 +30,17 @@ _WIDE = frozenset({"float", "tfloat32_t", "half_t", "bfloat16_t"})
 
 
 class Mainloop(msgspec.Struct, frozen=True):
-    """What the builders make of the operands. Widths in bits and extents in elements, of one CTA's part of a stage.
+    """What the builders make of the operands: one CTA's part of a stage of A and of B, stages of the accumulator
+    pipeline, and the layouts of A's and B's scale factors (none for a dense kernel)."""
 
-    `scales` holds the layouts of A's and B's scale factors; empty for a dense kernel.
-    """
-
-    two_sm: bool
-    a: tuple[int, int]  # rows, bits of an element in shared memory
-    b: tuple[int, int]
-    k: int
+    operands: tuple[umma.Operand, umma.Operand]
     accumulators: int
     scales: tuple[ScaleFactors, ...] = ()
 
     @property
     def stage(self) -> int:
         """Bytes of one stage's tensors."""
-        operands = sum(rows * self.k * bits // 8 for rows, bits in (self.a, self.b))
-        return operands + sum(each.stage for each in self.scales)
+        return sum(each.stage for each in self.operands) + sum(each.stage for each in self.scales)
 
 
 def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
@@ -70,6 +64,8 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     reserved = cutlass.sm100_reserved(mainloop.accumulators, scheduler, maps)
     budget = _budget(config, cutlass.sm100_capacity, reserved, mainloop.stage + barriers)
     _check_stages(budget, 1 if block_scaled else 2)
+    for each in mainloop.operands:
+        each.check_slice(budget.stages)
     tensors = _tensors(mainloop, budget.stages)
     names = "A, B, SFA, SFB" if block_scaled else "A, B"
     mainloop_maps = struct([tensor_maps(f"mainloop.tensor maps {names}", maps)], align=128)
@@ -119,13 +115,11 @@ def _dense(config: KernelConfig) -> Mainloop:
     if not narrow and config.two_sm and n % 16:
         raise Refused(f"two SMs cannot compute N = {n}: N-mode size should be a multiple of 16 between 16 and 256.")
     check_cluster(config)
-    bits_a, bits_b = max(8, a.bits), max(8, b.bits)
-    _check_operands(config, (bits_a, bits_b), 32 if narrow else 256 // a.bits)
-    cta_m, share = config.cta_tile[0], 2 if config.two_sm else 1
+    operands = _operands(config, (max(8, a.bits), max(8, b.bits)), 32 if narrow else 256 // a.bits)
     accumulators = min(ACCUMULATORS, _accumulators(config))
     if accumulators < 1:
-        raise Refused(f"an accumulator of {cta_m}×{n} does not fit tensor memory: Accumulator pipeline stage count must be positive.")
-    return Mainloop(config.two_sm, (cta_m, bits_a), (n // share, bits_b), k, accumulators)
+        raise Refused(f"an accumulator of {config.cta_tile[0]}×{n} does not fit tensor memory: Accumulator pipeline stage count must be positive.")
+    return Mainloop(operands, accumulators)
 
 
 def _accumulators(config: KernelConfig) -> int:
@@ -150,12 +144,19 @@ def _block_scaled(config: KernelConfig, kind: str) -> Mainloop:
     check_cluster(config)
     bits = 8 if narrow else 4
     instruction_k = 32 if narrow else 64
-    _check_operands(config, (bits, bits), instruction_k)
-    cta_m, share = config.cta_tile[0], 2 if config.two_sm else 1
-    scales = tuple(
-        scale_factors(extent, k, vector, instruction_k // vector) for extent in (cta_m, round_up(n, SCALE_ROWS))
-    )
-    return Mainloop(config.two_sm, (cta_m, bits), (n // share, bits), k, 1 if n == 256 else 2, scales)
+    operands = _operands(config, (bits, bits), instruction_k)
+    _check_scales(k, vector)
+    extents = (config.cta_tile[0], round_up(n, SCALE_ROWS))
+    scales = tuple(scale_factors(extent, k, vector, instruction_k // vector) for extent in extents)
+    return Mainloop(operands, 1 if n == 256 else 2, scales)
+
+
+def _check_scales(k: int, vector: int) -> None:
+    """TMA loads whole blocks of scale factors (``TMA_SFA`` of the mainloop's Params)."""
+    block = vector * SCALE_COLUMNS
+    if k % block:
+        words = "TMA requires CTA_Tile and SLayout top-level size equivalence." if k < block else "Shape Divisibility Condition"
+        raise Refused(f"K = {k} is no multiple of {block}, the columns of a block of scale factors: {words}")
 
 
 def _check_block_scaled(config: KernelConfig, kind: str) -> int:
@@ -212,14 +213,17 @@ def _check_unpacked(config: KernelConfig) -> None:
             )
 
 
-def _check_operands(config: KernelConfig, bits: tuple[int, int], instruction_k: int) -> None:
-    """The swizzle atoms of A and B, and K as a multiple of what one instruction takes."""
+def _operands(config: KernelConfig, bits: tuple[int, int], instruction_k: int) -> tuple[umma.Operand, umma.Operand]:
+    """A and B in shared memory, with elements of `bits`; an instruction takes `instruction_k` of K."""
     m, n, k = config.cta_tile
     n = n // 2 if config.two_sm else n
-    umma.atom(not _k_major_a(config), bits[0], m, k, "A's")
-    umma.atom(not _k_major_b(config), bits[1], n, k, "B's")
+    a = umma.Operand("A", m, k, bits[0], not _k_major_a(config), instruction_k)
+    b = umma.Operand("B", n, k, bits[1], not _k_major_b(config), instruction_k)
+    for each in (a, b):
+        umma.atom(each.mn_major, each.bits, each.rows, each.k, f"{each.name}'s")
     if k % instruction_k:
         raise Refused(f"K = {k} is no multiple of {instruction_k}: TileShape should be evenly divided by TiledMma")
+    return a, b
 
 
 def _k_major_a(config: KernelConfig) -> bool:
@@ -255,8 +259,8 @@ def _check_stages(budget: Budget, least: int) -> None:
 def _tensors(mainloop: Mainloop, stages: int) -> Layout:
     """``CollectiveMma::TensorStorage``."""
     members = [
-        operand(f"mainloop.{name}", name, stages * rows * mainloop.k, bits, ALIGNMENT)
-        for name, (rows, bits) in (("A", mainloop.a), ("B", mainloop.b))
+        operand(f"mainloop.{each.name}", each.name, stages * each.rows * each.k, each.bits, ALIGNMENT)
+        for each in mainloop.operands
     ]
     return struct([*members, *scale_storage(mainloop.scales, stages)], align=128)
 

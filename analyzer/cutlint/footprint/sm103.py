@@ -95,6 +95,11 @@ def _check_mainloop(config: KernelConfig) -> None:
     check_cluster(config)
     if n not in (128, 192, 256):
         raise Refused(f"N = {n}: Cta N should be one of 128/192/256")
+    if config.cta_tile[0] != SCALE_ROWS:  # TMA_SFA: a block of scale factors has 128 rows
+        raise Refused(
+            f"a CTA's {config.cta_tile[0]} rows are no block of scale factors: "
+            "TMA requires CTA_Tile and SLayout top-level size equivalence."
+        )
 
 
 def _scales(rows: int, k: int, vector: int) -> ScaleFactors:
