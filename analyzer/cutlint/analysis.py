@@ -102,7 +102,11 @@ def _analyze(
         )
         return Analyzed(instantiation, launcher.path, bound, None, None, reason, None)
     sized = sizer.size(bound)
-    where = None if sized.offset is None else Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
+    where = (
+        None
+        if sized.offset is None
+        else Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
+    )
     return Analyzed(instantiation, launcher.path, bound, sized.config, sized.footprint, sized.reason, sizer, where)
 
 

@@ -32,7 +32,7 @@ class Cutlass:
 
     def __init__(self, include: Path) -> None:
         self.include = include
-        self._carveouts: dict[tuple[str | int, ...], int] = {}
+        self._known: dict[object, int] = {}
         self._definitions: dict[str, dict[str, Definition]] = {}
 
     def _text(self, name: str) -> bytes:
@@ -159,21 +159,33 @@ class Cutlass:
         """Whether an Sm100 epilogue takes the whole width where its usual subtile does not divide it (from 4.4)."""
         return re.search(rb"CtaN % N_tmp == 0 \? N_tmp : CtaN", self._text(_SM100_EPILOGUE)) is not None
 
-    def sm100_asserts_capacity(self, arch: int) -> bool:
-        """Whether the kernel's class (not only its code) asserts that its storage fits, for `arch` 100 or 103."""
-        text = self._text(_SM103_KERNEL if arch == 103 else _SM100_KERNEL)
-        return re.search(rb"sizeof\(SharedStorage\);\s*static_assert\(SharedStorageSize\s*<=", text) is not None
+    @cached_property
+    def sm100_asserts_capacity(self) -> bool:
+        """Whether the Sm100 kernel's class (not only its code) asserts that its storage fits."""
+        return self._asserts_capacity(_SM100_KERNEL)
+
+    @cached_property
+    def sm103_asserts_capacity(self) -> bool:
+        """Whether the Sm103 kernel's class (not only its code) asserts that its storage fits."""
+        return self._asserts_capacity(_SM103_KERNEL)
+
+    def _asserts_capacity(self, header: str) -> bool:
+        pattern = rb"sizeof\(SharedStorage\);\s*static_assert\(SharedStorageSize\s*<="
+        return re.search(pattern, self._text(header)) is not None
 
     def _read(self, header: str, pattern: str) -> int:
-        match = re.search(pattern, self._text(header).decode("utf-8", "replace"))
-        if match is None:
-            raise Unmodelled(f"CUTLASS's {header} is written in a way that cutlint does not know")
-        return int(match.group(1))
+        """The number that `pattern` finds in `header`."""
+        if (header, pattern) not in self._known:
+            match = re.search(pattern, self._text(header).decode("utf-8", "replace"))
+            if match is None:
+                raise Unmodelled(f"CUTLASS's {header} is written in a way that cutlint does not know")
+            self._known[header, pattern] = int(match.group(1))
+        return self._known[header, pattern]
 
     def _carveout(self, header: str, owner: str, known: dict[str, int]) -> int:
         """``KernelSmemCarveout`` of the class `owner`, evaluated as written with the constants in `known`."""
         key = (header, *known.values())
-        if key not in self._carveouts:
+        if key not in self._known:
             if header not in self._definitions:
                 self._definitions[header] = definitions_of(cpp.blank_comments_only(self._text(header)), owner)
             constants = {"CLCResponseSize": Definition("", Literal(CLC_RESPONSE, 0))}
@@ -187,8 +199,8 @@ class Cutlass:
                 raise Unmodelled(f"what CUTLASS's {header} sets aside is not understood: {error}") from None
             if not isinstance(value, int):
                 raise Unmodelled(f"what CUTLASS's {header} sets aside is not understood: {value}")
-            self._carveouts[key] = value
-        return self._carveouts[key]
+            self._known[key] = value
+        return self._known[key]
 
 
 _GROUPED = {"IsGroupedGemmKernel": Literal(True, 0)}

@@ -83,33 +83,38 @@ class Scope:
         parameters: Mapping[str, Expression],
         structs: Structs = lambda name: {},
         sizeof: Sizeof | None = None,
-        cache: dict[tuple[object, ...], Value] | None = None,
-        needs: Mapping[str, tuple[str, ...]] | None = None,
-        texts: Mapping[str, str] | None = None,
+        cache: dict[object, Value] | None = None,
+        key: Callable[[str], object] | None = None,
     ) -> None:
+        """`cache` shares values with other scopes, under what `key` makes of a name; without them nothing is shared."""
         self._definitions = definitions
         self._parameters = parameters
         self._structs = structs
         self._sizeof = sizeof
-        self._cache: dict[tuple[object, ...], Value] = {} if cache is None else cache
-        self._needs = needs or {}
-        self._texts = texts or {}
+        self._cache = cache
+        self._key = key
+        self._values: dict[str, Value] = {}
         self._open: set[str] = set()
         self._depth = 0
 
     def lookup(self, name: str) -> Value:
-        """The value of the alias or constant `name`. Values are kept for each set of parameters they depend on."""
-        key = (name, *(self._texts.get(each) for each in self._needs.get(name, tuple(self._texts))))
-        if key in self._cache:
-            return self._cache[key]
+        """The value of the alias or constant `name`."""
+        if name in self._values:
+            return self._values[name]
+        key = self._key(name) if self._key is not None else None
+        if self._cache is not None and key in self._cache:
+            value = self._values[name] = self._cache[key]
+            return value
         definition = self._definitions[name]
         if name in self._open:
             raise NotUnderstood(f"'{name}' refers to itself", definition.span[0])
         self._open.add(name)
         try:
-            value = self._cache[key] = self.evaluate(definition.value)
+            value = self._values[name] = self.evaluate(definition.value)
         finally:
             self._open.discard(name)
+        if self._cache is not None:
+            self._cache[key] = value
         return value
 
     def evaluate(self, expression: Expression) -> Value:

@@ -8,7 +8,9 @@ offset stays what it is in the file, so each alias keeps its line and column.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property, lru_cache
+from operator import itemgetter
 from pathlib import Path
 
 from tree_sitter import Node
@@ -48,7 +50,7 @@ class Launcher:
         self._headers = headers
         self._text = text
         self.definitions, self.asserts, self.kernel = _chain(body, text)
-        self._caches: dict[bool, dict[tuple[object, ...], Value]] = {True: {}, False: {}}
+        self._caches: dict[bool, dict[object, Value]] = {True: {}, False: {}}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
     @cached_property
@@ -99,14 +101,18 @@ class Launcher:
         """The launcher's names for one instantiation. `arguments` are texts by parameter name; `sizes` says whether
         `sizeof` gives true sizes: values are shared between instantiations, but not across that difference."""
         parameters = {name: argument(text) for name, text in arguments.items()}
-        cache = self._caches[sizes]
-        return Scope(
-            self._scope_definitions, parameters, self._headers.struct, sizeof, cache, self._needs_of, arguments
-        )
+        needs, cache = self._needs_of, self._caches[sizes]
+
+        def key(name: str) -> object:
+            return name, needs[name](arguments)
+
+        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, key)
 
     @cached_property
-    def _needs_of(self) -> dict[str, tuple[str, ...]]:
-        return {name: self._needs(name) for name in self._scope_definitions}
+    def _needs_of(self) -> dict[str, Callable[[dict[str, str]], object]]:
+        """For each definition, what picks out of all arguments those that its value depends on."""
+        needs = {name: self._needs(name) for name in self._scope_definitions}
+        return {name: itemgetter(*found) if found else (lambda arguments: ()) for name, found in needs.items()}
 
     def bind(self, instantiation: Instantiation) -> dict[str, str] | Problem:
         """The instantiation's arguments by the macro's own parameter names."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -106,7 +107,7 @@ def _analyze(
     if problems:
         analysis = msgspec.structs.replace(analysis, problems=(*problems, *analysis.problems))
     roots = _roots(found, base, request.cwd, is_release)
-    return analysis, lambda path: display_path(path, roots)
+    return analysis, cache(lambda path: display_path(path, roots))
 
 
 def _roots(found: Checkout, base: Checkout, cwd: Path, is_release: bool) -> tuple[Path, ...]:

@@ -81,7 +81,7 @@ def _no_smem(config: EpilogueConfig, cta: tuple[int, int], warps: tuple[int, int
     else:
         buffer = Layout(16, 16)  # array_aligned<uint8_t, 0>: nothing is reduced
         storage = struct([fusion.storage(config.fusion, cta[1]), buffer])
-    # The adapter uses SharedStorage for the tensors and for the tensor maps as well; a pipeline of 0 stages is two empty arrays
+    # The adapter uses SharedStorage for the tensors and for the tensor maps as well; its pipeline is two empty arrays
     return Epilogue((m, n), 1, 1, storage, storage, struct([EMPTY, EMPTY]), storage)
 
 
@@ -124,7 +124,9 @@ def _tile(
     least_c = 8 * warps[1] if not has_c else _least(c, warps[1])
     least_d = _least(d, warps[1])
     if cta[1] < max(least_c, least_d):
-        raise Refused(f"{cta[1]} columns are fewer than the {max(least_c, least_d)} that TMA stores at once: CTA tile too small")
+        raise Refused(
+            f"{cta[1]} columns are fewer than the {max(least_c, least_d)} that TMA stores at once: CTA tile too small"
+        )
     wanted = min(cta[1], max(_preferred(cta, m, c, d, has_c), least_c, least_d))
     if cta[1] % wanted and not any_width:
         raise Refused(f"an epilogue tile of {wanted} columns does not divide {cta[1]}: Divisibility Condition")
@@ -156,7 +158,8 @@ def _count(cta: tuple[int, int], tile: tuple[int, int]) -> int:
     result = 1
     for extent, part in zip(cta, tile, strict=True):
         if extent % part and part % extent:
-            raise Refused(f"the epilogue tile {tile[0]}×{tile[1]} does not divide the CTA tile {cta[0]}×{cta[1]}: Divisibility Condition")
+            what = f"the epilogue tile {tile[0]}×{tile[1]} does not divide the CTA tile {cta[0]}×{cta[1]}"
+            raise Refused(f"{what}: Divisibility Condition")
         result *= -(-extent // part)
     return result
 
@@ -168,7 +171,9 @@ def _check_warps(d: Output, accumulator: str, tile: Tile, warps: tuple[int, int]
             raise Refused(f"{parts} warps cannot share {extent} rows or columns: Divisibility Condition")
     lanes = -(-tile.m // warps[0])
     if lanes not in (16, DATAPATHS):
-        raise Refused(f"a warp would read {lanes} lanes of tensor memory, 16 or 32 are possible: Unsupported tmem datapath count")
+        raise Refused(
+            f"a warp would read {lanes} lanes of tensor memory, 16 or 32 are possible: Unsupported tmem datapath count"
+        )
     if element_bits(accumulator) != 32:
         raise Unmodelled(f"no model for an Sm100 epilogue with accumulators of {accumulator}")
     if d.bits not in (4, 6, 8, 16, 32):
@@ -182,7 +187,7 @@ def _collective(c: Output, d: Output, tile: Tile, stages: tuple[int, int], has_c
     stages_c, stages_d = stages[0], stages[0] if reuse else stages[1]
     stage_c, stage_d = (tile.m * tile.n * each.bits for each in (c, d))
     largest = max(stage_c, stage_d)
-    atom_c, atom_d = (umma.atom(each.m_major, each.bits, tile.m, tile.run, "epilogue's") for each in (c, d))
+    atom_c, atom_d = (umma.atom(each.m_major, each.bits, tile.m, tile.run, "the epilogue's") for each in (c, d))
     if reuse and (not has_c or stages[1] > stages_c or largest % c.bits or largest % d.bits):
         raise Refused("D cannot reuse C's shared memory: Smem reuse requirements not met")
     size_c = ((stages_c - 1) * (largest if reuse else stage_c) + stage_c) // 8

@@ -32,20 +32,30 @@ def shared_storage(
     if updaters:
         pipelines.append(aligned(pipeline("tensor map barriers", scheduler), 16))
     responses = 2 * scheduler * (RESPONSE + UPDATE) if updaters else scheduler * RESPONSE
-    sets = [_tensor_maps(mainloop_maps, epilogue, f" [{index}]" if updaters else "") for index in range(updaters + 1)]
-    return _storage(pipelines, responses, struct(sets, align=128), tensors, epilogue)
+    maps = _tensor_maps(mainloop_maps, epilogue, updaters + 1)
+    return _storage(pipelines, responses, maps, tensors, epilogue)
 
 
 def shared_storage_sm103(
-    tensors: Layout, mainloop_pipeline: Layout, mainloop_maps: Layout, epilogue: Epilogue, accumulators: int, scheduler: int
+    tensors: Layout,
+    mainloop_pipeline: Layout,
+    mainloop_maps: Layout,
+    epilogue: Epilogue,
+    accumulators: int,
+    scheduler: int,
 ) -> Layout:
     """Sm103's ``GemmKernel::SharedStorage``."""
     pipelines = _pipelines(mainloop_pipeline, epilogue, accumulators, scheduler, 8)
-    return _storage(pipelines, scheduler * RESPONSE, _tensor_maps(mainloop_maps, epilogue, ""), tensors, epilogue)
+    return _storage(pipelines, scheduler * RESPONSE, _tensor_maps(mainloop_maps, epilogue, 1), tensors, epilogue)
 
 
 def report(
-    shared: Layout, mainloop: tuple[Layout, ...], epi: Epilogue, budget: Budget, warps: int, stages_sf: int | None = None
+    shared: Layout,
+    mainloop: tuple[Layout, ...],
+    epi: Epilogue,
+    budget: Budget,
+    warps: int,
+    stages_sf: int | None = None,
 ) -> Footprint:
     """The footprint that a kernel's storage amounts to; `mainloop` the members of
     ``CollectiveMainloop::SharedStorage``, its tensors first."""
@@ -81,11 +91,17 @@ def _pipelines(mainloop: Layout, epilogue: Epilogue, accumulators: int, schedule
     ]
 
 
-def _tensor_maps(mainloop: Layout, epilogue: Epilogue, suffix: str) -> Layout:
-    """``TensorMapStorage``: one set."""
-    layout = struct([aligned(epilogue.tensor_maps, 128), aligned(mainloop, 128)], align=128)
-    regions = tuple(Region(each.name + suffix, each.kind, each.offset, each.size) for each in layout.regions)
-    return Layout(layout.size, layout.align, regions)
+def _tensor_maps(mainloop: Layout, epilogue: Epilogue, sets: int) -> Layout:
+    """So many sets of ``TensorMapStorage``, numbered where there are several."""
+    one = struct([aligned(epilogue.tensor_maps, 128), aligned(mainloop, 128)], align=128)
+    if sets == 1:
+        return one
+    regions = tuple(
+        Region(f"{each.name} [{index}]", each.kind, index * one.size + each.offset, each.size)
+        for index in range(sets)
+        for each in one.regions
+    )
+    return Layout(sets * one.size, one.align, regions)
 
 
 def _storage(pipelines: list[Layout], responses: int, maps: Layout, tensors: Layout, epilogue: Epilogue) -> Layout:

@@ -17,7 +17,15 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm100, kernel_sm100, umma
 from cutlint.footprint.epilogue_sm100 import Epilogue
 from cutlint.footprint.layout import Layout, round_up, struct
-from cutlint.footprint.parts import SCALE_COLUMNS, SCALE_ROWS, ScaleFactors, operand, pipeline, scale_factors, tensor_maps
+from cutlint.footprint.parts import (
+    SCALE_COLUMNS,
+    SCALE_ROWS,
+    ScaleFactors,
+    operand,
+    pipeline,
+    scale_factors,
+    tensor_maps,
+)
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 
 ALIGNMENT = 16  # cute::ArrayEngine
@@ -52,10 +60,16 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     """
     schedule = _SCHEDULE.fullmatch(config.schedule)
     block_scaled = config.op_class == "OpClassBlockScaledTensorOp"
-    if schedule is None or not config.grouped or config.op_class not in ("OpClassTensorOp", "OpClassBlockScaledTensorOp"):
+    if (
+        schedule is None
+        or not config.grouped
+        or config.op_class not in ("OpClassTensorOp", "OpClassBlockScaledTensorOp")
+    ):
         raise Unmodelled(f"no model for an Sm100 kernel of {config.op_class} scheduled by {config.schedule}")
     if block_scaled == (schedule.group(2) == ""):
-        raise Refused(f"{config.schedule} does not go with {config.op_class}: Could not build a collective for given parameters.")
+        raise Refused(
+            f"{config.schedule} does not go with {config.op_class}: Could not build a collective for given parameters."
+        )
     epi = epilogue_sm100.epilogue(config.epilogue, cutlass.sm100_epilogue_any_width)
     mainloop = _block_scaled(config, schedule.group(2)) if block_scaled else _dense(config)
     scheduler = cutlass.sm100_scheduler_stages(block_scaled)
@@ -65,7 +79,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     budget = _budget(config, cutlass.sm100_capacity, reserved, mainloop.stage + barriers)
     _check_stages(budget, 1 if block_scaled else 2)
     for each in mainloop.operands:
-        each.check_slice(budget.stages)
+        umma.check_slice(each, budget.stages)
     tensors = _tensors(mainloop, budget.stages)
     names = "A, B, SFA, SFB" if block_scaled else "A, B"
     mainloop_maps = struct([tensor_maps(f"mainloop.tensor maps {names}", maps)], align=128)
@@ -75,7 +89,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         mainloop.accumulators, scheduler, cutlass.sm100_updaters,
     )  # fmt: skip
     warps = kernel_sm100.WARPS + cutlass.sm100_updaters
-    check_capacity(shared, budget, cutlass.sm100_asserts_capacity(100))
+    check_capacity(shared, budget, cutlass.sm100_asserts_capacity)
     return kernel_sm100.report(shared, (tensors, mainloop_maps, stage_barriers), epi, budget, warps)
 
 
@@ -99,12 +113,14 @@ def check_cluster(config: KernelConfig) -> None:
 
 def _dense(config: KernelConfig) -> Mainloop:
     """sm100_umma_builder.inl, its static_asserts in their order."""
-    a, b, (m, n, k) = config.a, config.b, config.mma_tile
+    a, b, (m, n, _) = config.a, config.b, config.mma_tile
     narrow = a.element in _NARROW and b.element in _NARROW
     for each in (a, b):
         needed = _alignment(each, min(a.bits, b.bits) < 8)
         if each.bits * each.alignment % needed:
-            raise Refused(f"an operand is not aligned to {needed // 8} bytes: Could not build a collective for given parameters.")
+            raise Refused(
+                f"an operand is not aligned to {needed // 8} bytes: Could not build a collective for given parameters."
+            )
     if not narrow and (a.element != b.element or a.element not in _WIDE):
         if a.element == b.element and a.element in ("int8_t", "uint8_t"):
             raise Unmodelled("no model for an Sm100 kernel of 8-bit integers")
@@ -112,14 +128,12 @@ def _dense(config: KernelConfig) -> Mainloop:
     if narrow:
         _check_unpacked(config)
     umma.check_shape(m, n, config.two_sm)
-    if not narrow and config.two_sm and n % 16:
-        raise Refused(f"two SMs cannot compute N = {n}: N-mode size should be a multiple of 16 between 16 and 256.")
+    step = (16 if config.two_sm else 8) * (2 if narrow and not _k_major_b(config) else 1)
+    if n % step:
+        raise Refused(f"N = {n}: N-mode size should be a multiple of {step} between {step} and 256.")
     check_cluster(config)
     operands = _operands(config, (max(8, a.bits), max(8, b.bits)), 32 if narrow else 256 // a.bits)
-    accumulators = min(ACCUMULATORS, _accumulators(config))
-    if accumulators < 1:
-        raise Refused(f"an accumulator of {config.cta_tile[0]}×{n} does not fit tensor memory: Accumulator pipeline stage count must be positive.")
-    return Mainloop(operands, accumulators)
+    return Mainloop(operands, min(ACCUMULATORS, _accumulators(config)))
 
 
 def _accumulators(config: KernelConfig) -> int:
@@ -155,7 +169,11 @@ def _check_scales(k: int, vector: int) -> None:
     """TMA loads whole blocks of scale factors (``TMA_SFA`` of the mainloop's Params)."""
     block = vector * SCALE_COLUMNS
     if k % block:
-        words = "TMA requires CTA_Tile and SLayout top-level size equivalence." if k < block else "Shape Divisibility Condition"
+        words = (
+            "TMA requires CTA_Tile and SLayout top-level size equivalence."
+            if k < block
+            else "Shape Divisibility Condition"
+        )
         raise Refused(f"K = {k} is no multiple of {block}, the columns of a block of scale factors: {words}")
 
 
@@ -220,7 +238,7 @@ def _operands(config: KernelConfig, bits: tuple[int, int], instruction_k: int) -
     a = umma.Operand("A", m, k, bits[0], not _k_major_a(config), instruction_k)
     b = umma.Operand("B", n, k, bits[1], not _k_major_b(config), instruction_k)
     for each in (a, b):
-        umma.atom(each.mn_major, each.bits, each.rows, each.k, f"{each.name}'s")
+        each.atom()
     if k % instruction_k:
         raise Refused(f"K = {k} is no multiple of {instruction_k}: TileShape should be evenly divided by TiledMma")
     return a, b

@@ -53,12 +53,10 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         ],
         align=128,
     )
-    barriers = struct(
-        [pipeline("mainloop barriers", stages), pipeline("mainloop scale-factor barriers", stages_sf)]
-    )
+    barriers = struct([pipeline("mainloop barriers", stages), pipeline("mainloop scale-factor barriers", stages_sf)])
     maps = struct([tensor_maps("mainloop.tensor maps A, B, SFA, SFB", 4)], align=128)
     shared = kernel_sm100.shared_storage_sm103(tensors, barriers, maps, epi, accumulators, scheduler)
-    check_capacity(shared, budget, cutlass.sm100_asserts_capacity(103))
+    check_capacity(shared, budget, cutlass.sm103_asserts_capacity)
     return kernel_sm100.report(shared, (tensors, maps), epi, budget, kernel_sm100.SM103_WARPS, stages_sf)
 
 
@@ -116,7 +114,9 @@ def _budget(
     """``sm103_compute_stage_count_or_override_blockscaled``: stages of A and B with as many buffers of scale factors; what
     those leave goes to further buffers. `space` is the capacity and what the kernel takes of it."""
     if config.stage_count.stages is not None:
-        raise Refused("StageCount<N> gives one number where Sm103's builder takes two: no member for get<1>(PipelineStages)")
+        raise Refused(
+            "StageCount<N> gives one number where Sm103's builder takes two: no member for get<1>(PipelineStages)"
+        )
     capacity, reserved = space
     carveout = config.stage_count.carveout or 0
     barriers = pipeline("", 1).size
