@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cutlint import cpp
 from cutlint.evaluate import Definition, Scope, Type
-from cutlint.expression import Expression, Literal, Name, NotUnderstood, Part, parse
+from cutlint.expression import Expression, Literal, Name, NotUnderstood, Operation, Part, parse
 from cutlint.footprint.parts import BARRIER, CLC_RESPONSE, TENSOR_MAP
 from cutlint.footprint.records import Unmodelled
 from cutlint.headers import definitions_of
@@ -24,6 +24,8 @@ _SM100_BLOCK_SCALED = "cutlass/gemm/collective/builders/sm100_blockscaled_umma_b
 _SM100_EPILOGUE = "cutlass/epilogue/collective/builders/sm100_builder.inl"
 _SM100_KERNEL = "cutlass/gemm/kernel/sm100_gemm_array_tma_warpspecialized.hpp"
 _SM103_BUILDER = "cutlass/gemm/collective/builders/sm103_blockscaled_umma_builder.inl"
+_SM90_BUILDER = "cutlass/gemm/collective/builders/sm90_gmma_builder.inl"
+_SM90_COMMON = "cutlass/gemm/collective/builders/sm90_common.inl"
 _SM103_KERNEL = "cutlass/gemm/kernel/sm103_blockscaled_gemm_array_tma_warpspecialized.hpp"
 
 
@@ -93,6 +95,20 @@ class Cutlass:
         if not isinstance(value, int):
             raise Unmodelled(f"what CUTLASS's Sm120 builder sets aside is not understood: {value}")
         return self.sm120_capacity - value
+
+    # -- Sm90
+
+    @cached_property
+    def sm90_capacity(self) -> int:
+        """Bytes of shared memory a block may have, as CUTLASS's Sm90 builders take them."""
+        return self._read(_SM90_COMMON, r"sm90_smem_capacity_bytes\s*=\s*(\d+)")
+
+    @cached_property
+    def sm90_reserved(self) -> int:
+        """Bytes that the Sm90 builder sets aside for a grouped kernel's own storage (none before CUTLASS 4.2)."""
+        if b"KernelSmemCarveout" not in self._text(_SM90_BUILDER):
+            return 0
+        return self._carveout(_SM90_BUILDER, "CollectiveBuilder", {"IsArrayOfPointersGemm": True})
 
     # -- Sm100 and Sm103
 
@@ -190,6 +206,7 @@ class Cutlass:
                 self._definitions[header] = definitions_of(cpp.blank_comments_only(self._text(header)), owner)
             constants = {"CLCResponseSize": Definition("", Literal(CLC_RESPONSE, 0))}
             parameters: dict[str, Expression] = {name: Literal(value, 0) for name, value in known.items()}
+            parameters["GmemLayoutATag"] = _POINTER
             scope = Scope(
                 self._definitions[header], parameters, lambda name: constants if name == "detail" else {}, _sizeof
             )
@@ -204,6 +221,7 @@ class Cutlass:
 
 
 _GROUPED = {"IsGroupedGemmKernel": Literal(True, 0)}
+_POINTER = Operation("*", (Name((Part("RowMajor"),), 0),), 0)  # a grouped kernel's layouts are pointers
 
 
 def _sizeof(of: Type) -> int:

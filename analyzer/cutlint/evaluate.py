@@ -319,6 +319,13 @@ def _bits(arguments: tuple[Value, ...], offset: int) -> int:
     raise NotUnderstood(f"the width of '{element}' is not known to cutlint", offset)
 
 
+def _stride(arguments: tuple[Value, ...], offset: int) -> Value:
+    """A layout tag's stride: a pointer to one where the tag is a pointer (cutlass/detail/layout.hpp)."""
+    tag = arguments[0]
+    pointers = tag.pointers if isinstance(tag, Type) else 0
+    return Type("Stride", arguments, None, pointers)
+
+
 def _remove_pointer(arguments: tuple[Value, ...], offset: int) -> Value:
     element = arguments[0]
     if isinstance(element, Type) and element.pointers:
@@ -331,6 +338,10 @@ _TRAITS: dict[str, Callable[[tuple[Value, ...], int], Value]] = {
     "is_void_v": lambda arguments, offset: arguments[0] == VOID,
     "sizeof_bits_v": _bits,
     "remove_pointer_t": _remove_pointer,
+    "is_pointer_v": lambda arguments, offset: isinstance(arguments[0], Type) and arguments[0].pointers > 0,
+    "TagToStrideA_t": _stride,
+    "TagToStrideB_t": _stride,
+    "TagToStrideC_t": _stride,
     "remove_cvref_t": lambda arguments, offset: arguments[0],
 }
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import sm100, sm103, sm120
+from cutlint.footprint import sm90, sm100, sm103, sm120
 from cutlint.footprint.layout import Layout
 from cutlint.footprint.records import Footprint, Refused, Unmodelled
 
@@ -50,7 +50,7 @@ class _Family(Protocol):
     def epilogue(self, config: EpilogueConfig) -> _Epilogue: ...
 
 
-_FAMILIES: dict[int, _Family] = {100: sm100, 103: sm103, 120: sm120}
+_FAMILIES: dict[int, _Family] = {90: sm90, 100: sm100, 103: sm103, 120: sm120}
 
 
 def _family(arch: int) -> _Family:
