@@ -85,3 +85,29 @@ def divide(modes: list[Mode], tile: int) -> list[Mode]:
         total *= shape
     flat = _coalesce_x(modes)
     return _compose(flat, tile, 1) + _compose(flat, -(-total // tile), tile)
+
+
+def check_slice(swizzle: tuple[int, int, int], stage: list[Mode], stages: Mode) -> None:
+    """The static conditions of cutting one stage out of a swizzled layout, ``SmemLayout{}(_, _, 0)``.
+
+    `stage` is the layout of a stage, `stages` the mode of the stages, `swizzle` the numbers of ``Swizzle<B, M, S>``. CuTe
+    takes the bits that a swizzle moves apart from those it keeps, in elements whatever their width (``slice_and_offset`` in
+    cute/swizzle_layout.hpp, ``to_mixed_bits`` in cute/swizzle.hpp).
+
+    Raises:
+        Refused: with the words of CuTe's assertion.
+    """
+    moved, base, distance = swizzle
+    extents = (1 << base, 1 << moved, 1 << (distance - moved), 1 << moved, 1)
+    keeps: list[Mode] = []
+    moves: list[Mode] = []
+    stride = 1
+    for index, extent in enumerate(extents):
+        keeps.append((extent, 0 if index in (1, 3) else stride))
+        moves.append((extent, stride if index in (1, 3) else 0))
+        stride *= extent
+    compose(keeps, [stages])
+    for shape, step in compose(moves, [stages]):
+        if (shape * step) & (shape * step - 1):
+            raise Refused("Requires pow2 shape*stride.")
+    compose(moves, stage)

@@ -98,11 +98,11 @@ def _tma(config: EpilogueConfig, cta: tuple[int, int], warps: tuple[int, int], a
     tile = _tile(config, cta, warps, c, d, any_width)
     count = _count(cta, (tile.m, tile.n))
     _check_warps(d, config.accumulator, tile, warps)
-    fusion.check_block_scales(config.fusion, tile.n)
     reuse = config.c.bits > 8  # sm100_dense_dispatch_policy
     stages_d = min(count, 2)
     stages_c = max(min(count, 4), stages_d + 1) if reuse else min(count, 4)
     collective = _collective(c, d, tile, (stages_c, stages_d), has_c, reuse and has_d)
+    fusion.check_block_scales(config.fusion, tile.n)
     tensors = struct([collective, fusion.storage(config.fusion, cta[1])])
     maps = struct([leaf("epilogue.tensor maps C, D", "tensormaps", 2 * TENSOR_MAP, 64)], align=128)
     load = pipeline("epilogue.load barriers", stages_c)

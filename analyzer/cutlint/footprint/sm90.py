@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from math import gcd
 
-from cutlint.config import EpilogueConfig, KernelConfig, Operand
+from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, kernel_sm90
+from cutlint.footprint.cute import check_slice
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
 from cutlint.footprint.layout import aligned, round_up, struct, with_padding
 from cutlint.footprint.parts import operand, pipeline, tensor_maps
@@ -50,7 +51,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
             "Specialization requires Stages set to value 2 or more",
             budget,
         )
-    _check_multicast(config)
+    _check_stages(config, stages)
     tensors = struct(
         [
             operand("mainloop.A", "A", stages * m * k, bits_a, 16),
@@ -115,16 +116,21 @@ def _check_mainloop(config: KernelConfig) -> None:
             raise Refused(f"K = {k} is no multiple of the smallest shared-memory atom of {each.element}")
 
 
-def _check_multicast(config: KernelConfig) -> None:
-    """A TMA multicast splits the operand's tile among the CTAs of the cluster."""
+def _check_stages(config: KernelConfig, stages: int) -> None:
+    """The mainloop's TMA types cut one stage out of each operand's layout."""
     m, n, k = config.mma_tile
-    cluster_m, cluster_n, _ = config.cluster
-    for each, extent, ctas in ((config.a, m, cluster_n or 1), (config.b, n, cluster_m or 1)):
-        _check_slice(each, extent, k, ctas)
-
-
-def _check_slice(each: Operand, extent: int, k: int, ctas: int) -> None:
-    return
+    for each, rows in ((config.a, m), (config.b, n)):
+        atom = select(k, each.bits)
+        assert atom is not None  # _check_mainloop has looked
+        columns = atom.bits // each.bits
+        along_k = (k // columns, rows * columns if k > columns else 0)
+        stage = [(8, columns), (rows // 8, 8 * columns), (columns, 1), along_k]
+        try:
+            check_slice((atom.swizzle, 4, 3), stage, (stages, rows * k))
+        except Refused as error:
+            raise Refused(
+                f"a stage of {rows}×{k} {each.element} cannot be cut out of {stages} stages swizzled by {atom.name}: {error}"
+            ) from None
 
 
 def _budget(config: KernelConfig, cutlass: Cutlass, tensors: int) -> Budget:

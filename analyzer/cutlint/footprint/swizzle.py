@@ -10,19 +10,21 @@ import msgspec
 
 
 class Atom(msgspec.Struct, frozen=True):
-    """A swizzle atom: its name in CuTe, its extent along the contiguous mode in bits, its alignment in bytes."""
+    """A swizzle atom: its name in CuTe, its extent along the contiguous mode in bits, its alignment in bytes, and the B of
+    its ``Swizzle<B, 4, 3>``."""
 
     name: str
     bits: int
     alignment: int
+    swizzle: int = 0
 
 
 # Swizzle<B, 4, 3> spans 2^(B + 4 + 3) bytes; an atom is 8 rows of 16, 32, 64 or 128 bytes
 ATOMS = (
-    Atom("SW128", 1024, 1024),
-    Atom("SW64", 512, 512),
-    Atom("SW32", 256, 256),
-    Atom("INTER", 128, 128),
+    Atom("SW128", 1024, 1024, 3),
+    Atom("SW64", 512, 512, 2),
+    Atom("SW32", 256, 256, 1),
+    Atom("INTER", 128, 128, 0),
 )
 
 
