@@ -29,6 +29,10 @@ _SM90_COMMON = "cutlass/gemm/collective/builders/sm90_common.inl"
 _SM103_KERNEL = "cutlass/gemm/kernel/sm103_blockscaled_gemm_array_tma_warpspecialized.hpp"
 
 
+# Versions on which the models were compared with a compiler over the headers themselves
+CHECKED = frozenset({(4, 0, 0), (4, 2, 1), (4, 4, 2), (4, 5, 0)})
+
+
 class Cutlass:
     """The CUTLASS whose headers are below `include` (the folder that holds ``cutlass/version.h``)."""
 
@@ -51,6 +55,11 @@ class Cutlass:
         found = [re.search(rf"#define\s+CUTLASS_{part}\s+(\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
         major, minor, patch = (int(each.group(1)) if each else -1 for each in found)
         return major, minor, patch
+
+    @cached_property
+    def checked(self) -> bool:
+        """Whether the models were compared with a compiler on this version."""
+        return self.version in CHECKED
 
     def constant(self, name: str) -> int:
         """The value of an integer constant in ``cutlass/arch/arch.h``."""

@@ -10,6 +10,7 @@ import msgspec
 from cutlint import fit
 from cutlint.analysis import Analysis, Analyzed, duplicates
 from cutlint.config import KernelConfig
+from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
 from cutlint.records import Finding, Location, Position, Problem, Range
@@ -39,17 +40,30 @@ def collect(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target]
         if rule.scope == "instantiation":
             found.extend(_on_instantiations(rule, rows, analysis, paths))
         elif rule.scope == "launcher":
-            facts = [{"launcher": each} for each in analysis.launchers]
-            found.extend(_on_launcher(rule, analysis.launchers[index], paths) for index in judge(rule, facts))
+            launchers = [{"launcher": each} for each in analysis.launchers]
+            found.extend(_on_launcher(rule, analysis.launchers[index], paths) for index in judge(rule, launchers))
         elif rule.scope == "checkout":
-            if judge(rule, [{"checkout": analysis.checkout}]):
-                where = paths(str(analysis.checkout.root))
-                message = say(rule, {"checkout": analysis.checkout})
-                found.append(Finding(rule.id, rule.severity, message, where, START))
+            facts = _checkout_facts(analysis)
+            if judge(rule, [facts]):
+                where = paths(
+                    str(analysis.cutlass / "cutlass" / "version.h" if analysis.cutlass else analysis.checkout.root)
+                )
+                found.append(Finding(rule.id, rule.severity, say(rule, facts), where, START))
         else:
             problems = [{"problem": each} for each in analysis.problems]
             found.extend(_on_problem(rule, analysis.problems[index], paths) for index in judge(rule, problems))
     return sorted(_merged(found), key=_order)
+
+
+def _checkout_facts(analysis: Analysis) -> dict[str, Any]:
+    """`cutlass`: the version and whether the models were checked on it; `sized`: how many figures depend on that."""
+    by_model = [
+        each.footprint for each in analysis.instantiations if each.footprint and each.footprint.engine == "model"
+    ]
+    cutlass: dict[str, Any] = {"version": None, "checked": True}
+    if analysis.cutlass is not None and by_model:
+        cutlass = {"version": ".".join(map(str, Cutlass(analysis.cutlass).version)), "checked": by_model[0].checked}
+    return {"checkout": analysis.checkout, "cutlass": cutlass, "sized": len(by_model)}
 
 
 def _order(finding: Finding) -> tuple[str, str, int, int]:

@@ -28,7 +28,7 @@ Scope = Literal["instantiation", "launcher", "checkout", "problem"]
 FACTS: dict[Scope, tuple[str, ...]] = {
     "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "fits"),
     "launcher": ("launcher",),
-    "checkout": ("checkout",),
+    "checkout": ("checkout", "cutlass", "sized"),
     "problem": ("problem",),
 }
 

@@ -57,7 +57,8 @@ class Sizer:
 
     def footprint(self, config: KernelConfig) -> Footprint:
         """The footprint of a configuration, the rule of thumb included."""
-        return msgspec.structs.replace(model.footprint(config, self.cutlass), envelope=envelope(config))
+        footprint = model.footprint(config, self.cutlass)
+        return msgspec.structs.replace(footprint, envelope=envelope(config), checked=self.cutlass.checked)
 
     def _without_sizes(self, arguments: dict[str, str]) -> KernelConfig | None:
         """The configuration where the epilogue's size is not to be had: all of it but the carveout."""

@@ -11,7 +11,7 @@ from cutlint.report import Report
 if TYPE_CHECKING:
     from rich.console import Console
 
-SHOWN = 8  # places listed for one cause before the rest is counted
+SHOWN = {"error": 8, "warning": 4, "note": 3}  # places listed for one cause before the rest is counted
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
 
@@ -45,15 +45,16 @@ def _group(group: list[Finding], console: Console) -> None:
     first = group[0]
     head = Text.assemble((f"{first.severity}[{first.rule}]", _STYLES[first.severity]), " ", printable(first.message))
     console.print(head, soft_wrap=True)
-    for finding in group[:SHOWN]:
+    shown = SHOWN[first.severity]
+    for finding in group[:shown]:
         start = finding.range.start
         place = f"{printable(finding.file)}:{start.line + 1}:{start.character + 1}"
         console.print(
             Text.assemble("  ", (place, "bold"), f"  {printable(finding.subject)}" if finding.subject else ""),
             soft_wrap=True,
         )
-    if len(group) > SHOWN:
-        console.print(Text(f"  and {len(group) - SHOWN:,} more (--format json lists them all)"), soft_wrap=True)
+    if len(group) > shown:
+        console.print(Text(f"  and {len(group) - shown:,} more (--format json lists them all)"), soft_wrap=True)
     if first.detail:
         console.print(Text.assemble(("  why: ", "bold"), printable(first.detail)), soft_wrap=True)
     for index, fix in enumerate(first.fixes):

@@ -93,6 +93,8 @@ def _tma(config: EpilogueConfig, cta: tuple[int, int], warps: tuple[int, int], a
     element_d = config.d.element if has_d else fusion.auxiliary_element(config.fusion)
     if element_d is None:
         raise Refused("D is void and the fusion writes nothing either: GmemElementD is void")
+    if not has_d and element_bits(element_d) < 8:  # CallbacksBuilder of an auxiliary output
+        raise Refused(f"no fusion writes {element_d} itself: Could not find a callbacks specialization.")
     d = msgspec.structs.replace(config.d, element=element_d)
     c = config.c if has_c else d
     tile = _tile(config, cta, warps, c, d, any_width)

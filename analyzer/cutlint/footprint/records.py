@@ -44,6 +44,9 @@ class Footprint(msgspec.Struct, frozen=True):
     `total` is ``sizeof(GemmKernel::SharedStorage)``, what a launch asks for. `mainloop` and `epilogue` are sizeof of
     the collectives' own SharedStorage, `mainloop_tensors` and `epilogue_tensors` of their TensorStorage.
     `epilogue_tile` is in elements. `envelope` is the rule of thumb: one stage and the whole output tile.
+    `accumulator_registers` is the number of 32-bit registers that a thread of the MMA warps needs for its part of the
+    accumulators, `tensor_memory_columns` the columns of tensor memory for accumulators and scale factors, each where the
+    architecture has them. `checked`: the model has been compared with a compiler on this version of CUTLASS.
     `refused` says why the kernel's types cannot be formed.
     """
 
@@ -62,5 +65,8 @@ class Footprint(msgspec.Struct, frozen=True):
     align: int | None = None
     regions: tuple[Region, ...] = ()
     envelope: int | None = None
+    accumulator_registers: int | None = None
+    tensor_memory_columns: int | None = None
+    checked: bool = True
     budget: Budget | None = None
     refused: str | None = None

@@ -77,7 +77,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     barriers = cutlass.sm100_stage_barriers if block_scaled else pipeline("", 1).size
     reserved = cutlass.sm100_reserved(mainloop.accumulators, scheduler, maps)
     budget = _budget(config, cutlass.sm100_capacity, reserved, mainloop.stage + barriers)
-    _check_stages(budget, 1 if block_scaled else 2)
+    _check_stages(budget, block_scaled)
     for each in mainloop.operands:
         umma.check_slice(each, budget.stages)
     tensors = _tensors(mainloop, budget.stages)
@@ -262,16 +262,19 @@ def _budget(config: KernelConfig, capacity: int, reserved: int, stage: int) -> B
     return Budget(capacity, reserved, carveout, stage, int(left / stage))  # C++ division truncates toward zero
 
 
-def _check_stages(budget: Budget, least: int) -> None:
+def _check_stages(budget: Budget, block_scaled: bool) -> None:
+    """The builders want a stage; the dense mainloop asserts ``Stages >= 2`` (in other words), the block-scaled one not."""
+    least, buffers = (1, "A, B, SFA, and SFB") if block_scaled else (2, "A, and B")
     if budget.stages >= least:
         return
-    text = (
-        f"{budget.stages} stage{'' if budget.stages == 1 else 's'} of {budget.stage:,} B fit the "
-        f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: "
-    )
+    words = "Specialization requires Stages set to value 1 or more."
     if budget.stages < 1:
-        raise Refused(text + "Smem usage is too high. Can't create any SMEM buffers for A, and B.", budget)
-    raise Refused(text + "Specialization requires Stages set to value 1 or more.", budget)  # it asserts Stages >= 2
+        words = f"Smem usage is too high. Can't create any SMEM buffers for {buffers}."
+    raise Refused(
+        f"{budget.stages} stage{'' if budget.stages == 1 else 's'} of {budget.stage:,} B fit the "
+        f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: {words}",
+        budget,
+    )
 
 
 def _tensors(mainloop: Mainloop, stages: int) -> Layout:

@@ -114,9 +114,7 @@ def _budget(
     """``sm103_compute_stage_count_or_override_blockscaled``: stages of A and B with as many buffers of scale factors; what
     those leave goes to further buffers. `space` is the capacity and what the kernel takes of it."""
     if config.stage_count.stages is not None:
-        raise Refused(
-            "StageCount<N> gives one number where Sm103's builder takes two: no member for get<1>(PipelineStages)"
-        )
+        raise Refused("StageCount<N> gives one number where Sm103's builder takes two: Index out of range")
     capacity, reserved = space
     carveout = config.stage_count.carveout or 0
     barriers = pipeline("", 1).size

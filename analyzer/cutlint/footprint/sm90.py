@@ -76,6 +76,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         stages_d=epi.policy.stages_d,
         align=shared.align,
         regions=with_padding(shared),
+        accumulator_registers=m * n // MMA_THREADS,
         budget=budget,
     )
 
