@@ -74,7 +74,8 @@ def _epilogue(
 ) -> EpilogueConfig:
     fixed, cluster = clusters
     fusion, act = row["fusion"], ELEMENT[row["datatype"]]
-    out = ELEMENT[row["outputtype"]]
+    final = ELEMENT[row["outputtype"]]
+    out = "bfloat16_t" if final == "float_e4m3_t" else final  # OutputTypeAdaptor_t
     layout = "ColumnMajor" if row["swap_ab"] == "true" else "RowMajor"
     sms = 2 if fixed[0] == 2 else 1
     tma = row["epilogueschedule"] == "PtrArrayTmaWarpSpecialized"
@@ -92,15 +93,15 @@ def _epilogue(
         c=Output(act if fusion == "ACTIVATION" else "void", layout, 128 // element_bits(act)),
         d=Output("void" if fusion == "FINALIZE" else element, layout, align_d),
         schedule=f"PtrArray{through}WarpSpecialized{sms}Sm",
-        fusion=_fusion(row, out, element, layout),
+        fusion=_fusion(row, final, element, layout),
     )
 
 
-def _fusion(row: Mapping[str, str], out: str, element: str, layout: str) -> Type | None:
+def _fusion(row: Mapping[str, str], final: str, element: str, layout: str) -> Type | None:
     accumulator = Type("float")
     if row["fusion"] == "FINALIZE":
         side = "PerRowBiasPerColScale" if row["swap_ab"] == "true" else "PerColBiasPerRowScale"
-        return Type(f"ScaledAcc{side}Scatter", (Type(layout), Type(out), accumulator, Type(out), accumulator))
+        return Type(f"ScaledAcc{side}Scatter", (Type(layout), Type(final), accumulator, Type(final), accumulator))
     if row["fusion"] != "ACTIVATION":
         return None
     activation, d = Type("ClampedRelu2"), Type(element)

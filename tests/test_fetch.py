@@ -62,11 +62,7 @@ class FakePip:
 
     @property
     def calls(self) -> list[list[str]]:
-        return (
-            [call.split("\n") for call in self.log.read_text().split("\n\n")[:-1]]
-            if self.log.exists()
-            else []
-        )
+        return [call.split("\n") for call in self.log.read_text().split("\n\n")[:-1]] if self.log.exists() else []
 
 
 @pytest.fixture
@@ -83,9 +79,7 @@ def build(path: Path, members: dict[str, str], extra: ZipInfo | None = None) -> 
 
 
 def files_below(folder: Path) -> dict[str, str]:
-    found = {
-        path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()
-    }
+    found = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
     del found[wheel.MANIFEST]
     return found
 
@@ -120,9 +114,7 @@ def test_a_pinned_release_in_the_cache_needs_no_pip(pip: FakePip) -> None:
     assert len(pip.calls) == 2
 
 
-def test_another_version_is_not_answered_from_the_cache(
-    pip: FakePip, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version_is_not_answered_from_the_cache(pip: FakePip, monkeypatch: pytest.MonkeyPatch) -> None:
     fetch.fetch("flashinfer-python==0.7.4")
     for wanted in ("flashinfer-python==0.7", "flashinfer-python==0.7.4.post1", "flashinfer-python==0.7.5"):
         with pytest.raises(CutlintError, match="something else"):
@@ -237,9 +229,7 @@ def test_a_cache_that_cannot_be_written(pip: FakePip) -> None:
         fetch.fetch("flashinfer-python==0.7.4")
 
 
-@pytest.mark.parametrize(
-    "text", ["numpy==2", "flashinfer-python", "nonsense ==", "flashinfer-python @ file:///x.whl"]
-)
+@pytest.mark.parametrize("text", ["numpy==2", "flashinfer-python", "nonsense ==", "flashinfer-python @ file:///x.whl"])
 def test_only_releases_are_fetched(pip: FakePip, text: str) -> None:
     with pytest.raises(CutlintError, match="is no release"):
         fetch.fetch(text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -16,13 +16,13 @@ from cutlint.headers import Headers
 from cutlint.launcher import Launcher
 from cutlint.records import Checkout, Instantiation, Location, Problem
 from cutlint.sizing import Sizer
-
-Progress = Callable[[int, int], None]
+from cutlint.sources import Progress, Request, Source
 
 
 class Analyzed(msgspec.Struct, frozen=True):
     """One instantiation with what is known of it. `unknown` says why there is no footprint; `sizer` re-evaluates it
-    with other arguments, None where no launcher is known; `where` is the place in the launcher that was not understood."""
+    with other arguments, None where no launcher is known; `where` is the place in the
+    launcher that was not understood; `compared` is the clang engine's footprint when both engines run."""
 
     instantiation: Instantiation
     launcher: str | None
@@ -32,6 +32,7 @@ class Analyzed(msgspec.Struct, frozen=True):
     unknown: str | None
     sizer: Sizer | None
     where: Location | None = None
+    compared: Footprint | None = None
 
 
 class Analysis(msgspec.Struct, frozen=True):
@@ -46,27 +47,63 @@ class Analysis(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def analyze(source: Checkout, base: Checkout, progress: Progress = lambda done, total: None) -> Analysis:
-    """Read and size the generated files of `source` with the launchers and the CUTLASS of `base` (often the same).
+def analyze(source: Source, request: Request, progress: Progress = lambda what, done, total: None) -> Analysis:
+    """Read the generated files of `source` and size them with its launchers and CUTLASS, by the engine asked for.
 
-    Never raises for what the files say; what could not be read or understood is in `problems`.
+    What the files say never raises; what could not be read or understood is in `problems`.
+
+    Raises:
+        CutlintError: when the clang engine is asked for and cannot work here.
     """
-    found, problems = _launchers(base)
+    found, problems = _launchers(source.base)
+    problems[:0] = source.problems
     macros = frozenset(found)
-    sizers = {name: Sizer(each, Cutlass(base.cutlass)) for name, each in found.items()} if base.cutlass else {}
+    cutlass = source.base.cutlass
+    sizers = {name: Sizer(each, Cutlass(cutlass)) for name, each in found.items()} if cutlass else {}
     listed: list[Instantiation] = []
-    total = len(source.generated)
-    for done, path in enumerate(source.generated):
-        progress(done, total)
+    files = source.found.generated
+    for done, path in enumerate(files):
+        progress("reading", done, len(files))
         in_file, wrong = reading.read(path, macros)
         listed.extend(in_file)
         problems.extend(wrong)
-        if not in_file and not wrong and (total == 1 or path.name.endswith(".generated.cu")):
+        if not in_file and not wrong and (len(files) == 1 or path.name.endswith(".generated.cu")):
             problems.append(Problem(str(path), "holds no instantiation that cutlint knows"))
-    progress(total, total)
-    analyzed = [_analyze(each, found, sizers, base, problems) for each in listed]
+    analyzed = [_analyze(each, found, sizers, source.base, problems) for each in listed]
+    if request.engine != "model":
+        analyzed = _by_clang(analyzed, source.base, request, progress)
     problems.extend(_unsized(analyzed))
-    return Analysis(source, base.cutlass, total, tuple(found.values()), tuple(analyzed), tuple(problems))
+    return Analysis(source.found, cutlass, len(files), tuple(found.values()), tuple(analyzed), tuple(problems))
+
+
+def _by_clang(analyzed: Sequence[Analyzed], base: Checkout, request: Request, progress: Progress) -> list[Analyzed]:
+    """The same instantiations with the clang engine's footprints, in place of the model's or beside them."""
+    from cutlint.clang.engine import evaluate
+
+    result = list(analyzed)
+    by_launcher: dict[str, list[int]] = {}
+    for index, each in enumerate(analyzed):
+        if each.sizer is not None:
+            by_launcher.setdefault(each.sizer.launcher.name, []).append(index)
+    for indices in by_launcher.values():
+        sizer = analyzed[indices[0]].sizer
+        assert sizer is not None  # they were chosen so
+        items = [analyzed[index].arguments for index in indices]
+        told = lambda done, total: progress("evaluating with libclang", done, total)  # noqa: E731
+        footprints = evaluate(sizer.launcher, base, items, cuda_include=request.cuda_include, progress=told)
+        for index, footprint in zip(indices, footprints, strict=True):
+            result[index] = _with_clang(analyzed[index], footprint, request.engine == "both")
+    return result
+
+
+def _with_clang(each: Analyzed, footprint: Footprint, both: bool) -> Analyzed:
+    if both:
+        return msgspec.structs.replace(each, compared=footprint)
+    known = each.footprint
+    if known is not None and footprint.refused is None:  # what a compiler does not say
+        extra = ("envelope", "budget", "accumulator_registers", "tensor_memory_columns")
+        footprint = msgspec.structs.replace(footprint, **{name: getattr(known, name) for name in extra})
+    return msgspec.structs.replace(each, footprint=footprint, unknown=None)
 
 
 def _launchers(base: Checkout) -> tuple[dict[str, Launcher], list[Problem]]:
@@ -145,12 +182,3 @@ def duplicates(analyzed: Sequence[Analyzed]) -> dict[int, Instantiation]:
         else:
             first[key] = each.instantiation
     return found
-
-
-def display_path(path: Path | str, roots: Sequence[Path]) -> str:
-    """A path as people and editors want it: relative to the first of `roots` that it lies below, else whole."""
-    whole = Path(path)
-    for root in roots:
-        if whole.is_relative_to(root):
-            return whole.relative_to(root).as_posix()
-    return whole.as_posix()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -231,3 +232,12 @@ def _single_file(source: Path, label: str) -> Checkout:
     if source.suffix != ".cu":
         raise CutlintError(f"{label} is not a .cu file; name a generated .cu file, or the checkout's folder")
     return Checkout(label=label, root=source.parent, generated=(source,))
+
+
+def display_path(path: Path | str, roots: Sequence[Path]) -> str:
+    """A path as people and editors want it: relative to the first of `roots` that it lies below, else whole."""
+    whole = Path(path)
+    for root in roots:
+        if whole.is_relative_to(root):
+            return whole.relative_to(root).as_posix()
+    return whole.as_posix()

@@ -59,6 +59,19 @@ def cli() -> None:
     type=click.Choice(["error", "warning", "note", "never"]),
     help="Least severity that makes the exit code 1 (default: error).",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["model", "clang", "both"]),
+    default="model",
+    show_default=True,
+    help="Who computes footprints: arithmetic, libclang over the checkout's own headers, or both, compared.",
+)
+@click.option(
+    "--cuda-include",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="CUDA headers for --engine clang (default: CUDA_HOME, else the wheels of cutlint[clang]).",
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option(
     "--output",
@@ -83,6 +96,8 @@ def check(
     ignore: str,
     rule_folders: tuple[Path, ...],
     fail_on: str | None,
+    engine: str,
+    cuda_include: Path | None,
     form: str,
     output: Path | None,
     everything: bool,
@@ -97,8 +112,8 @@ def check(
 
     from cutlint import settings as setting
     from cutlint.progress import shown
-    from cutlint.run import Request
     from cutlint.run import check as run
+    from cutlint.sources import Request
 
     settings = setting.find(Path.cwd())
     given: dict[str, Any] = {"select": _words(select), "ignore": _words(ignore), "target": targets, "fail_on": fail_on}
@@ -108,12 +123,12 @@ def check(
         checkout=checkout,
         generate=generate,
         archs=_archs(arch),
-        rule_folders=rule_folders,
-        everything=everything,
+        engine=engine,
+        cuda_include=cuda_include,
         cwd=Path.cwd(),
     )
     with shown() as progress:
-        outcome = run(request, settings, progress)
+        outcome = run(request, settings, rule_folders, everything, progress)
     _write(outcome.report, form, output)
     for error in outcome.errors:
         click.echo(f"error: {error}", err=True)
@@ -162,6 +177,52 @@ def _write(report: Report, form: str, output: Path | None) -> None:
     text = io.StringIO()
     render(report, Console(file=text, highlight=False, markup=False, emoji=False, color_system=None, width=160))
     write(output, text.getvalue())
+
+
+@cli.command("map")
+@click.argument("source", required=False)
+@click.option("--where", metavar="EXPR", help="Which instantiations, e.g. 'cta_m == 128 and fusion == \"FINALIZE\"'.")
+@click.option("--checkout", metavar="PATH|RELEASE", help="As for check.")
+@click.option("--generate", is_flag=True, help="As for check: executes the checkout's own generate_kernels.py.")
+@click.option("--target", "targets", multiple=True, metavar="NAME", help="As for check.")
+@click.option("--engine", type=click.Choice(["model", "clang"]), default="model", show_default=True)
+@click.option("--cuda-include", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="As for check.")
+def byte_map(
+    source: str | None,
+    where: str | None,
+    checkout: str | None,
+    generate: bool,
+    targets: tuple[str, ...],
+    engine: str,
+    cuda_include: Path | None,
+) -> None:
+    """Show an instantiation's shared memory byte by byte: offset, size, what it is, holes, total, limit.
+
+    SOURCE is as for check, or file.cu:LINE for the instantiation at that line.
+    """
+    import contextlib
+
+    from cutlint import bytemap
+    from cutlint import targets as targeting
+    from cutlint.progress import shown
+    from cutlint.run import gather
+    from cutlint.sources import Request
+
+    name, line = bytemap.place(source) if source is not None else (None, None)
+    request = Request(
+        sources=() if name is None else (name,),
+        checkout=checkout,
+        generate=generate,
+        engine=engine,
+        cuda_include=cuda_include,
+        cwd=Path.cwd(),
+    )
+    chosen = targeting.find(targets) if targets else targeting.known()
+    with contextlib.ExitStack() as stack:
+        with shown() as progress:
+            results, _ = gather(request, stack, progress)
+        text = bytemap.render(bytemap.select(results, where, line), chosen)
+    click.echo(text, nl=False)
 
 
 @cli.command()

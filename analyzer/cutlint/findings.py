@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from cutlint import fit
 from cutlint.analysis import Analysis, Analyzed, duplicates
+from cutlint.compare import differences
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
-from cutlint.records import Finding, Location, Position, Problem, Range
+from cutlint.records import Finding, Location, Paths, Position, Problem, Range
 from cutlint.rules import Rule, judge, say
 from cutlint.sizing import Sized
 from cutlint.targets import Target, built_for
 
-Paths = Callable[[str], str]
 START = Range(Position(0, 0), Position(0, 0))
 
 
@@ -111,6 +111,7 @@ def _instantiation_rows(analysis: Analysis, targets: Sequence[Target], paths: Pa
                     "target": limit,
                     "arguments": each.arguments,
                     "duplicate": None if first is None else _place(paths(str(first.file)), first.range),
+                    "differences": () if each.compared is None else differences(each.footprint, each.compared),
                     "fits": None,
                     "analyzed": each,
                 }

@@ -6,11 +6,13 @@ lines and characters are zero-based (as in the Language Server Protocol) unless 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
+Paths = Callable[[str], str]  # how a path is written for people
 Severity = Literal["error", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("note", "warning", "error")  # in rising order
 

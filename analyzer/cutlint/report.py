@@ -16,9 +16,8 @@ from cutlint import __version__
 from cutlint.analysis import Analysis, Analyzed
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.findings import Paths
 from cutlint.footprint.records import Footprint, Unmodelled
-from cutlint.records import Finding, Range
+from cutlint.records import Finding, Paths, Range
 from cutlint.targets import Target
 
 SCHEMA_VERSION = "1.0"
@@ -73,7 +72,8 @@ class ConfigReport(msgspec.Struct, frozen=True):
 
 
 class InstantiationReport(msgspec.Struct, frozen=True):
-    """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why."""
+    """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why.
+    `compared` is the clang engine's footprint when both engines ran."""
 
     file: str
     range: Range
@@ -83,6 +83,7 @@ class InstantiationReport(msgspec.Struct, frozen=True):
     arguments: dict[str, str]
     config: ConfigReport | None
     footprint: Footprint | None
+    compared: Footprint | None
     unknown: str | None
 
 
@@ -175,6 +176,7 @@ def _instantiation(each: Analyzed, paths: Paths) -> InstantiationReport:
         arguments=each.arguments,
         config=None if each.config is None else _config(each.config, each.arguments),
         footprint=each.footprint,
+        compared=each.compared,
         unknown=each.unknown,
     )
 

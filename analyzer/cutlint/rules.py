@@ -7,7 +7,7 @@ that loops over all of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,7 @@ Scope = Literal["instantiation", "launcher", "checkout", "problem"]
 
 # What a rule can speak of, by its scope
 FACTS: dict[Scope, tuple[str, ...]] = {
-    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "fits"),
+    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "differences", "fits"),
     "launcher": ("launcher",),
     "checkout": ("checkout", "cutlass", "sized"),
     "problem": ("problem",),
@@ -125,6 +125,15 @@ def _judge(when: str, scope: Scope) -> Template:
     return _environment().from_string(
         f"{{% for {names} in rows %}}{{% if ({when}) %}}{{{{ loop.index0 }}}} {{% endif %}}{{% endfor %}}"
     )
+
+
+def expression(text: str) -> Callable[..., Any]:
+    """A Jinja2 expression as a function of its names, in the sandbox.
+
+    Raises:
+        TemplateError: when `text` is not an expression; so does the function, for a name it is not given.
+    """
+    return _environment().compile_expression(text, undefined_to_none=False)
 
 
 def judge(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[int]:

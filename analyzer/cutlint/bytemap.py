@@ -1,0 +1,134 @@
+"""``cutlint map``: one kernel's shared memory byte by byte, in the manner of pahole."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from jinja2 import TemplateError
+
+from cutlint.analysis import Analyzed
+from cutlint.errors import CutlintError
+from cutlint.findings import limits, subject
+from cutlint.footprint.layout import Region
+from cutlint.records import Paths
+from cutlint.rules import expression
+from cutlint.run import Result
+from cutlint.targets import Target
+from cutlint.text import printable
+
+SHOWN = 3  # different maps printed before the rest is counted
+_STAGED = frozenset({"A", "B", "SFA", "SFB"})
+
+
+def facts(each: Analyzed) -> dict[str, Any]:
+    """What a ``--where`` expression can speak of. Tiles in elements, clusters in CTAs, sizes in bytes."""
+    config, footprint = each.config, each.footprint
+    known: dict[str, Any] = {"name": each.instantiation.name, "arguments": each.arguments}
+    names = (
+        "arch",
+        "cta_m",
+        "cta_n",
+        "cta_k",
+        "cluster_m",
+        "cluster_n",
+        "fusion",
+        "swap_ab",
+        "dynamic_cluster",
+        "block_scaling",
+    )
+    known.update(dict.fromkeys((*names, "act", "weight", "output", "total", "stages", "refused"), None))
+    if config is not None:
+        act, weight = (config.b, config.a) if config.swap_ab else (config.a, config.b)
+        known.update(zip(("cta_m", "cta_n", "cta_k"), config.cta_tile, strict=True))
+        known.update(
+            arch=config.arch,
+            cluster_m=config.cluster[0],
+            cluster_n=config.cluster[1],
+            fusion=config.fusion,
+            swap_ab=config.swap_ab,
+            dynamic_cluster=config.dynamic_cluster,
+            block_scaling=config.block_scaling,
+            act=act.element,
+            weight=weight.element,
+            output=config.epilogue.output_element,
+        )
+    if footprint is not None:
+        known.update(total=footprint.total, stages=footprint.stages, refused=footprint.refused)
+    return known
+
+
+def select(results: Sequence[Result], where: str | None, line: int | None) -> list[tuple[Analyzed, Paths]]:
+    """The instantiations for which the expression `where` holds, or which stand at the one-based `line`.
+
+    Raises:
+        CutlintError: when the expression is none, or nothing is selected.
+    """
+    every = [(each, paths) for analysis, paths in results for each in analysis.instantiations]
+    if line is not None:
+        every = [
+            pair
+            for pair in every
+            if pair[0].instantiation.range.start.line <= line - 1 <= pair[0].instantiation.range.end.line
+        ]
+    if where is not None:
+        try:
+            holds = expression(where)
+            every = [pair for pair in every if holds(**facts(pair[0]))]
+        except (TemplateError, TypeError, ValueError) as error:
+            names = ", ".join(sorted(facts(every[0][0]))) if every else ""
+            raise CutlintError(f"--where {where!r}: {error}; it can speak of {names}") from None
+    if not every:
+        raise CutlintError("no instantiation is selected; see `cutlint check --format json --all` for what there is")
+    return every
+
+
+def render(selected: Sequence[tuple[Analyzed, Paths]], targets: Sequence[Target]) -> str:
+    """The byte maps of the selected instantiations, equal ones once."""
+    groups: dict[str, list[tuple[Analyzed, Paths]]] = {}
+    for each, paths in selected:
+        groups.setdefault(_map(each, targets), []).append((each, paths))
+    parts = []
+    for text, members in list(groups.items())[:SHOWN]:
+        (first, paths), others = members[0], len(members) - 1
+        start = first.instantiation.range.start
+        place = f"{printable(paths(str(first.instantiation.file)))}:{start.line + 1}:{start.character + 1}"
+        more = f"  and {others:,} more with the same map" if others else ""
+        parts.append(f"{printable(subject(first))}\n{place}{more}\n{text}")
+    if len(groups) > SHOWN:
+        parts.append(f"{len(groups) - SHOWN:,} other maps are not shown; narrow the selection with --where")
+    return "\n\n".join(parts) + "\n"
+
+
+def _map(each: Analyzed, targets: Sequence[Target]) -> str:
+    footprint = each.footprint
+    if footprint is None:
+        return f"  not sized: {printable(each.unknown or '')}"
+    if footprint.refused is not None or footprint.total is None:
+        return f"  does not compile: {printable(footprint.refused or '')}"
+    lines = [f"  {'offset':>9}  {'size':>9}  what"]
+    lines += [_line(region, footprint.stages) for region in footprint.regions]
+    holes = sum(region.size for region in footprint.regions if region.kind == "padding")
+    lines.append(
+        f"  {'':9}  {footprint.total:>9,}  total: {footprint.stages} stages, {holes:,} B of padding, "
+        f"aligned to {footprint.align:,} B ({footprint.engine} engine)"
+    )
+    for limit in limits(each.config.arch, targets) if each.config is not None else ():
+        left = limit.limit - footprint.total
+        verdict = f"{left:,} B of headroom" if left >= 0 else f"{-left:,} B over: does not run"
+        lines.append(f"  {'':9}  {limit.limit:>9,}  limit on {limit.names}: {verdict}")
+    return "\n".join(lines)
+
+
+def _line(region: Region, stages: int | None) -> str:
+    what = "/* hole */" if region.kind == "padding" else region.name
+    if region.kind in _STAGED and stages and region.size % stages == 0:
+        what += f"  ({stages} stages of {region.size // stages:,})"
+    return f"  {region.offset:>9,}  {region.size:>9,}  {printable(what)}"
+
+
+def place(source: str) -> tuple[str, int | None]:
+    """``file.cu:LINE`` taken apart; any other source as it is."""
+    match = re.fullmatch(r"(.+\.cu):(\d+)(?::\d+)?", source)
+    return (match.group(1), int(match.group(2))) if match else (source, None)

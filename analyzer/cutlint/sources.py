@@ -1,0 +1,100 @@
+"""What the user named, made ready to be analysed: found or fetched, generated if asked, with launcher and CUTLASS."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+from cutlint import checkout as checkouts
+from cutlint.errors import CutlintError
+from cutlint.generator import ARCHS, generated
+from cutlint.records import Checkout, Paths, Problem
+
+Progress = Callable[[str, int, int], None]
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What to check and with what. Empty `sources` mean the checkout around `cwd`, or the installed package."""
+
+    sources: tuple[str, ...] = ()
+    checkout: str | None = None
+    generate: bool = False
+    archs: tuple[int, ...] = tuple(ARCHS)
+    engine: str = "model"
+    cuda_include: Path | None = None
+    cwd: Path = Path()
+
+
+class Source(msgspec.Struct, frozen=True):
+    """One source: `found` has the generated files, `base` the launchers and CUTLASS (often the same checkout), `paths`
+    spells a path for people."""
+
+    found: Checkout
+    base: Checkout
+    problems: tuple[Problem, ...]
+    paths: Paths
+
+
+def open_source(name: str | None, request: Request, stack: contextlib.ExitStack, progress: Progress) -> Source:
+    """The source that the user calls `name`. What was generated for it lasts as long as `stack`.
+
+    Raises:
+        CutlintError: when there is nothing to analyse, with what to do.
+    """
+    found, problems, is_release = _find(name, request, progress)
+    base = found
+    if request.checkout is not None:
+        base, wrong, _ = _find(request.checkout, request, progress)
+        problems = [*problems, *wrong]
+    elif not found.launchers:
+        base = _around(found, request)
+    if request.generate or is_release:
+        progress("running generate_kernels.py", 0, 0)
+        found = stack.enter_context(generated(found, request.archs))
+    if not found.generated:
+        raise CutlintError(
+            f"{found.label} holds no generated .cu files. With --generate cutlint makes them: that runs the checkout's own "
+            "generate_kernels.py, so use it on code you trust; or name the folder of files already generated"
+        )
+    if not base.launchers:
+        raise CutlintError(
+            f"{found.label} holds generated files but no launcher (.inl) to read them with; name the FlashInfer checkout, "
+            "package or release they come from: --checkout PATH or --checkout flashinfer-python==VERSION"
+        )
+    roots = _roots(found, base, request.cwd, is_release)
+    return Source(found, base, tuple(problems), cache(lambda path: checkouts.display_path(path, roots)))
+
+
+def _roots(found: Checkout, base: Checkout, cwd: Path, is_release: bool) -> tuple[Path, ...]:
+    """The folders that paths are written relative to, by preference."""
+    folders = [root if root.is_dir() else root.parent for root in (found.root, base.root)]
+    generated_in = [
+        each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"
+    ]
+    return (*folders, *generated_in, cwd) if is_release else (cwd, *generated_in, *folders)
+
+
+def _find(source: str | None, request: Request, progress: Progress) -> tuple[Checkout, list[Problem], bool]:
+    resolved = checkouts.resolve(source, cwd=request.cwd)
+    if isinstance(resolved, Path):
+        found, problems = checkouts.find(resolved, source or str(resolved))
+        return found, problems, False
+    from cutlint.fetch import fetch
+
+    folder = fetch(str(resolved), progress=lambda message: progress(message, 0, 0))
+    found, problems = checkouts.find(folder, str(resolved))
+    return found, problems, True
+
+
+def _around(found: Checkout, request: Request) -> Checkout:
+    """The checkout that lends launcher and CUTLASS to files that lie apart: around them, else the default source."""
+    inside = checkouts.enclosing(found.root if found.root.is_dir() else found.root.parent)
+    try:
+        folder = inside or checkouts.default_source(request.cwd)
+        return checkouts.find(folder, str(folder))[0]
+    except CutlintError:
+        return found
