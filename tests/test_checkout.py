@@ -65,7 +65,7 @@ def test_git_checkout(tmp_path: Path, generator: str) -> None:
 def test_generated_files_of_a_checkout(tmp_path: Path) -> None:
     root = git_checkout(tmp_path / "repo")
     names = ["build/b.generated.cu", "csrc/nv_internal/cutlass_instantiations/120/a.cu", "z.generated.cu"]
-    touch(root, *names, ".git/hidden.generated.cu", "csrc/generated/other.cu")
+    touch(root, *names, ".git/no.generated.cu", ".venv/no.generated.cu", "csrc/generated/other.cu")
     found, _ = checkout.find(root, "repo")
     assert found.generated == tuple(root / name for name in names)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -265,6 +266,48 @@ def test_rules_explain_targets() -> None:
         assert "Error Internal" in " ".join(cutlint("explain", name).stdout.split())
     assert cutlint("explain", "CUT000").returncode == 2
     assert "sm_120  12.0  101,376 B" in cutlint("targets").stdout
+
+
+def test_byte_map() -> None:
+    where = 'cta_n == 256 and fusion == "FINALIZE" and not swap_ab'
+    done = cutlint("map", ".", "--generate", "--where", where)
+    assert done.returncode == 0, done.stderr
+    words = [line.replace(",", "").split() for line in done.stdout.splitlines()]
+    rows = [(int(each[0]), int(each[1])) for each in words if len(each) > 2 and each[0].isdigit() and each[1].isdigit()]
+    assert all(offset + size == following for (offset, size), (following, _) in itertools.pairwise(rows))
+    assert sum(size for _, size in rows) == 102_400
+    assert "24,576  mainloop.A  (3 stages of 8,192)" in done.stdout
+    assert "102,400  total: 3 stages" in done.stdout
+    assert "101,376  limit on 12.0 and 12.1: 1,024 B over: does not run" in done.stdout
+    assert "and 1 more with the same map" in done.stdout  # half and bf16
+
+
+def test_byte_map_of_a_line(tmp_path: Path) -> None:
+    (tmp_path / "kernels.cu").write_text(FITTING + FAILING)
+    done = cutlint("map", "kernels.cu:2", "--checkout", CHECKOUT, "--target", "gb10", cwd=tmp_path)
+    assert "kernels.cu:2:1" in done.stdout
+    assert "limit on 12.1: 1,024 B over" in done.stdout
+    assert cutlint("map", "kernels.cu:9", "--checkout", CHECKOUT, cwd=tmp_path).returncode == 2
+
+
+@pytest.mark.parametrize("where", ["cta_q == 1", "cta_m ==", "cta_m.__class__.__mro__"])
+def test_byte_map_of_an_expression_that_is_none(where: str) -> None:
+    done = cutlint("map", ".", "--generate", "--where", where)
+    assert done.returncode == 2
+    assert "--where" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_cutlass_that_the_model_was_not_checked_on(tmp_path: Path) -> None:
+    shutil.copytree(CHECKOUT, tmp_path / "checkout")
+    version = next((tmp_path / "checkout").rglob("version.h"))
+    version.write_text(version.read_text().replace("MAJOR 4", "MAJOR 9"))
+    done = cutlint("check", "--generate", cwd=tmp_path / "checkout")
+    assert done.stdout.count("CUT903") == 1
+    assert "CUTLASS 9.5.0 is not among the versions" in done.stdout
+    assert "--engine clang" in done.stdout
+    content = as_json("--generate", "--all", cwd=tmp_path / "checkout")
+    assert {each["footprint"]["checked"] for each in content["instantiations"]} == {False}
 
 
 @pytest.mark.parametrize("words", [[], ["--help"], ["check", "--help"]])

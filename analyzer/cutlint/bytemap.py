@@ -19,6 +19,10 @@ from cutlint.targets import Target
 from cutlint.text import printable
 
 SHOWN = 3  # different maps printed before the rest is counted
+_NAMES = (
+    "arch", "cta_m", "cta_n", "cta_k", "cluster_m", "cluster_n", "fusion", "swap_ab", "dynamic_cluster", "block_scaling",
+    "act", "weight", "output", "total", "stages", "refused",
+)  # fmt: skip
 _STAGED = frozenset({"A", "B", "SFA", "SFB"})
 
 
@@ -26,19 +30,7 @@ def facts(each: Analyzed) -> dict[str, Any]:
     """What a ``--where`` expression can speak of. Tiles in elements, clusters in CTAs, sizes in bytes."""
     config, footprint = each.config, each.footprint
     known: dict[str, Any] = {"name": each.instantiation.name, "arguments": each.arguments}
-    names = (
-        "arch",
-        "cta_m",
-        "cta_n",
-        "cta_k",
-        "cluster_m",
-        "cluster_n",
-        "fusion",
-        "swap_ab",
-        "dynamic_cluster",
-        "block_scaling",
-    )
-    known.update(dict.fromkeys((*names, "act", "weight", "output", "total", "stages", "refused"), None))
+    known.update(dict.fromkeys(_NAMES))
     if config is not None:
         act, weight = (config.b, config.a) if config.swap_ab else (config.a, config.b)
         known.update(zip(("cta_m", "cta_n", "cta_k"), config.cta_tile, strict=True))

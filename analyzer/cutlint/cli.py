@@ -33,8 +33,8 @@ def cli() -> None:
 @click.option(
     "--generate",
     is_flag=True,
-    help="Make the generated files first. This executes the checkout's own generate_kernels.py (in a child process, isolated, "
-    "in a temporary folder). A release such as flashinfer-python==0.7.4 implies it.",
+    help="Make the generated files first. This executes the checkout's own generate_kernels.py, isolated in a child "
+    "process and a temporary folder. A release such as flashinfer-python==0.7.4 implies it.",
 )
 @click.option("--arch", default="", metavar="LIST", help="Architectures to generate for, e.g. 90,120 (default: all).")
 @click.option(

@@ -39,8 +39,9 @@ def _number(value: object) -> str:
 
 def _regions(first: Footprint, second: Footprint) -> list[str]:
     one, other = _merged(first.regions), _merged(second.regions)
+    nothing = "nothing begins"
     return [
-        f"at {start:,}: {first.engine} {one.get(start, 'nothing begins')}, {second.engine} {other.get(start, 'nothing begins')}"
+        f"at {start:,}: {first.engine} {one.get(start, nothing)}, {second.engine} {other.get(start, nothing)}"
         for start in sorted(one.keys() | other.keys())
         if one.get(start) != other.get(start)
     ]

@@ -181,13 +181,12 @@ def _keep(wheel: Path, wanted: Requirement, work: Path, releases: Path, progress
     progress(f"unpacking {PACKAGE} {version}")
     unpacked = work / "release"
     unpack(wheel, unpacked)
-    if release.exists():
-        release.rename(work / "damaged")
     try:
         unpacked.replace(release)
-    except OSError:
-        if not intact(release):  # else another run was faster
-            raise
+    except OSError:  # the folder is there by now
+        if not intact(release):  # else another run was faster, and may be reading it
+            release.rename(work / "damaged")
+            unpacked.replace(release)
     return release
 
 

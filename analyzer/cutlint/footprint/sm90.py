@@ -14,7 +14,7 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, kernel_sm90
 from cutlint.footprint.cute import check_slice
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
-from cutlint.footprint.layout import aligned, round_up, struct, with_padding
+from cutlint.footprint.layout import round_up, struct, with_padding
 from cutlint.footprint.parts import operand, pipeline, tensor_maps
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 from cutlint.footprint.swizzle import select
