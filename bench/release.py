@@ -49,12 +49,13 @@ def main() -> None:
         print(f"{requirement}: {len(made.generated):,} generated files, {size:,} B; best of {runs} cold processes")
         cutlint = [sys.executable, "-m", "cutlint.cli"]
         check = [*cutlint, "check", str(folder), "--checkout", str(release)]
+        everything = ["--format", "json", "--all", "--output", str(Path(folder) / "out.json")]
         for name, command in (
             ("python -c pass", [sys.executable, "-c", "pass"]),
             ("cutlint --help", [*cutlint, "--help"]),
             ("tree-sitter alone", [sys.executable, "-c", TREE_SITTER, str(folder)]),
             ("cutlint check, text", check),
-            ("cutlint check, JSON of everything", [*check, "--format", "json", "--all", "--output", str(Path(folder) / "out.json")]),
+            ("cutlint check, JSON of everything", [*check, *everything]),
         ):
             print(f"  {name:34} {best(command, runs):6.2f} s")
 
