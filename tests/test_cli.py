@@ -249,6 +249,14 @@ def test_hostile_names_appear_as_text(tmp_path: Path) -> None:
     assert r"\x1b[31mred\n" in done.stdout
 
 
+def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"\xff.cu")).write_text(FAILING)
+    for form in ("text", "json"):
+        done = cutlint("check", ".", "--checkout", CHECKOUT, "--format", form, cwd=tmp_path)
+        assert done.returncode == 1, done.stderr
+        assert "\ufffd.cu" in done.stdout
+
+
 def test_unknown_target_and_architecture() -> None:
     done = cutlint("check", "--generate", "--target", "rtx-9999")
     assert done.returncode == 2

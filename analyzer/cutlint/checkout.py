@@ -239,5 +239,6 @@ def display_path(path: Path | str, roots: Sequence[Path]) -> str:
     whole = Path(path)
     for root in roots:
         if whole.is_relative_to(root):
-            return whole.relative_to(root).as_posix()
-    return whole.as_posix()
+            whole = whole.relative_to(root)
+            break
+    return os.fsencode(whole.as_posix()).decode("utf-8", "replace")  # a name need not be UTF-8, a report is

@@ -36,7 +36,12 @@ def cli() -> None:
     help="Make the generated files first. This executes the checkout's own generate_kernels.py, isolated in a child "
     "process and a temporary folder. A release such as flashinfer-python==0.7.4 implies it.",
 )
-@click.option("--arch", default="", metavar="LIST", help="Architectures to generate for, e.g. 90,120 (default: all).")
+@click.option(
+    "--arch",
+    default="",
+    metavar="LIST",
+    help="Architectures to generate for, e.g. 90,120 (default: all). Generators may write some others all the same.",
+)
 @click.option(
     "--target",
     "targets",

@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from cutlint.config import EpilogueConfig, Output
-from cutlint.footprint import fusion
+from cutlint.footprint import fusion, gmma
 from cutlint.footprint.layout import EMPTY, Layout, aligned, leaf, struct, union
 from cutlint.footprint.parts import TENSOR_MAP, pipeline
 from cutlint.footprint.records import Refused
-from cutlint.footprint.swizzle import Atom, select
+from cutlint.footprint.swizzle import Atom
 
 
 class Policy(msgspec.Struct, frozen=True):
@@ -92,8 +92,4 @@ def epilogue(config: EpilogueConfig, cta_tile: tuple[int, int, int], tile: tuple
 
 def _atom(output: Output, tile: tuple[int, int], name: str) -> Atom:
     """``sm90/sm120_get_epilogue_smem_swizzle_layout_atom``: by the mode that is contiguous in memory."""
-    extent = tile[0] if output.m_major else tile[1]
-    atom = select(extent, output.bits)
-    if atom is None:
-        raise Refused(f"no shared-memory layout atom fits {name}'s epilogue tile of {extent} {output.element}")
-    return atom
+    return gmma.atom(output.m_major, output.element, tile[0], tile[1], f"{name}'s epilogue")

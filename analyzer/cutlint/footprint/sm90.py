@@ -1,4 +1,4 @@
-"""Sm90: dense grouped GEMM on Hopper, array TMA warp-specialized cooperative.
+"""Sm90: dense grouped GEMM on Hopper, array TMA warp-specialized, cooperative and pingpong.
 
 Mirrors gemm/collective/builders/sm90_gmma_builder.inl (which stages fit),
 gemm/collective/sm90_mma_array_tma_gmma_ss_warpspecialized.hpp and its FP8 twin (the mainloop's storage) and
@@ -9,22 +9,27 @@ from __future__ import annotations
 
 from math import gcd
 
-from cutlint.config import EpilogueConfig, KernelConfig
+from cutlint.config import EpilogueConfig, KernelConfig, element_bits
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import epilogue_sm90, kernel_sm90
-from cutlint.footprint.cute import check_slice
+from cutlint.footprint import epilogue_sm90, gmma, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
 from cutlint.footprint.layout import round_up, struct, with_padding
 from cutlint.footprint.parts import operand, pipeline, tensor_maps
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
-from cutlint.footprint.swizzle import select
 
-MMA_THREADS = 256  # AtomLayout 2×1×1 of warp groups: cooperative
 STAGE_ALIGNMENT = 128  # compute_stage_count_or_override's `alignment`
+TMA_ALIGNMENT = 128  # bits: tma_alignment_bytes, get_output_alignment_bits
 
-_COOPERATIVE = frozenset(
-    {"KernelPtrArrayTmaWarpSpecializedCooperative", "KernelPtrArrayTmaWarpSpecializedCooperativeFP8FastAccum"}
-)
+COOPERATIVE = "PtrArrayTmaWarpSpecializedCooperative"
+PINGPONG = "PtrArrayTmaWarpSpecializedPingpong"
+
+# kernel schedule -> threads of the tiled MMA: 2×1×1 warp groups share a tile, or each takes its own
+_MMA_THREADS = {
+    f"Kernel{schedule}{accumulation}": threads
+    for schedule, threads in ((COOPERATIVE, 256), (PINGPONG, 128))
+    for accumulation in ("", "FP8FastAccum")
+}
+_TILE_M = {COOPERATIVE: 128, PINGPONG: 64}  # epilogue schedule -> rows of a subtile
 
 
 def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
@@ -32,17 +37,16 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.
-        Unmodelled: for kernels other than grouped, dense and cooperative ones.
+        Unmodelled: for kernels other than grouped and dense ones, or of other schedules.
     """
     if config.op_class != "OpClassTensorOp" or not config.grouped:
         raise Unmodelled(f"no model for an Sm90 kernel of {config.op_class} that is not grouped and dense")
-    if config.schedule not in _COOPERATIVE:
+    if config.schedule not in _MMA_THREADS:
         raise Unmodelled(f"no model for the Sm90 kernel schedule {config.schedule}")
-    _check_mainloop(config)
+    mma_threads = _MMA_THREADS[config.schedule]
+    a, b = _operands(config)
     epi = epilogue(config.epilogue)
-    m, n, k = config.mma_tile
-    bits_a, bits_b = config.a.bits, config.b.bits
-    budget = _budget(config, cutlass, m * k * bits_a // 8 + n * k * bits_b // 8)
+    budget = _budget(config, cutlass, a.stage + b.stage)
     stages = budget.stages
     if stages < 2:
         raise Refused(
@@ -51,17 +55,21 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
             "Specialization requires Stages set to value 2 or more",
             budget,
         )
-    _check_stages(config, stages)
+    for each in (a, b):
+        each.check_stages(stages)
     tensors = struct(
         [
-            operand("mainloop.A", "A", stages * m * k, bits_a, 16),
-            operand("mainloop.B", "B", stages * n * k, bits_b, 16),
+            operand("mainloop.A", "A", stages * a.rows * a.k, a.bits, 16),
+            operand("mainloop.B", "B", stages * b.rows * b.k, b.bits, 16),
         ],
         align=128,
     )
     barriers = pipeline("mainloop barriers", stages)
     maps = struct([tensor_maps("mainloop.tensor maps A, B", 2)], align=128)
-    shared = kernel_sm90.shared_storage(tensors, barriers, maps, epi)
+    if PINGPONG in config.schedule:
+        shared = kernel_sm90.pingpong_storage(tensors, barriers, maps, epi)
+    else:
+        shared = kernel_sm90.shared_storage(tensors, barriers, maps, epi)
     return Footprint(
         engine="model",
         total=shared.size,
@@ -70,68 +78,61 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         mainloop_tensors=tensors.size,
         epilogue_tensors=epi.tensors.size,
         stages=stages,
-        threads=MMA_THREADS + kernel_sm90.WARP_GROUP,
+        threads=kernel_sm90.THREADS,
         epilogue_tile=epi.tile,
         stages_c=epi.policy.stages_c,
         stages_d=epi.policy.stages_d,
         align=shared.align,
         regions=with_padding(shared),
-        accumulator_registers=m * n // MMA_THREADS,
+        accumulator_registers=a.rows * b.rows // mma_threads,
         budget=budget,
     )
 
 
 def epilogue(config: EpilogueConfig) -> Epilogue:
-    """``CollectiveBuilder<arch::Sm90, ...>`` of the cooperative TMA epilogue: the subtile, and how often it is staged."""
-    if config.schedule != "PtrArrayTmaWarpSpecializedCooperative":
+    """``CollectiveBuilder<arch::Sm90, ...>`` of the TMA epilogues: the subtile, and how often it is staged.
+
+    Raises:
+        Refused: where CUTLASS's types cannot be formed.
+        Unmodelled: for schedules other than those of ptr-array kernels with TMA.
+    """
+    if config.schedule not in _TILE_M:
         raise Unmodelled(f"no model for the Sm90 epilogue schedule {config.schedule}")
     m, n, _ = config.mma_tile
-    tile = config.tile or (min(128, m), gcd(min(32, n), n))
-    if config.tile is not None and (tile[0] != 128 or tile[1] % 16):
-        raise Refused(f"the epilogue tile {tile[0]}×{tile[1]} is not 128 by a multiple of 16: Unsupported tile shape")
+    d_bits = element_bits(config.output_element)
+    tile = config.tile or _tile(config.schedule, m, n, d_bits)
+    if config.tile is not None and (tile[0] != _TILE_M[config.schedule] or tile[1] % 16):
+        raise Refused(
+            f"the epilogue tile {tile[0]}×{tile[1]} is not {_TILE_M[config.schedule]} by a multiple of 16: "
+            "Unsupported tile shape"
+        )
+    for each in (config.c, config.d):
+        if each.element != "void" and each.bits * each.alignment % TMA_ALIGNMENT:
+            raise Refused("C or D is not aligned to 16 bytes: C/D Should meet TMA alignment requirement")
     count = max(1, m // tile[0]) * max(1, n // tile[1])
-    d_bits = config.d.bits if config.d.element != "void" else _auxiliary_bits(config)
     reuse = config.c.bits == d_bits and d_bits > 8
     stages_d = min(count, 2)
     stages_c = max(min(count, 4), stages_d + 1) if reuse else min(count, 4)
     return epilogue_sm90.epilogue(config, config.mma_tile, tile, Policy(stages_c, stages_d, reuse, warp_groups=2))
 
 
-def _auxiliary_bits(config: EpilogueConfig) -> int:
-    from cutlint.config import element_bits
+def _tile(schedule: str, m: int, n: int, d_bits: int) -> tuple[int, int]:
+    """``sm90_compute_tile_shape_or_override`` with ``EpilogueTileAuto``, in elements."""
+    wanted = 64 if schedule == PINGPONG and d_bits == 8 and n % 64 == 0 else 32
+    return min(_TILE_M[schedule], m), gcd(min(wanted, n), n)
 
-    return element_bits(config.output_element)
 
-
-def _check_mainloop(config: KernelConfig) -> None:
-    """The builder's and the mainloop's static_asserts on types, alignments and the tile, in their order."""
-    m, n, k = config.mma_tile
+def _operands(config: KernelConfig) -> tuple[gmma.Operand, gmma.Operand]:
+    """A and B, after the builder's static_asserts on types, alignments and the tile."""
     if config.dynamic_cluster:
         raise Refused("the cluster is chosen at run time: is_static<ClusterShape_MNK>")
-    if any(each.bits * each.alignment % 128 for each in (config.a, config.b)):
+    if any(each.bits * each.alignment % TMA_ALIGNMENT for each in (config.a, config.b)):
         raise Refused("an operand is not aligned to 16 bytes: Should meet TMA alignment requirement")
-    if m % 64 or n % 8 or n > 256:
-        raise Refused(f"the tile {m}×{n} is no multiple of a 64×8 warp-group MMA of at most 256 columns")
-    for each in (config.a, config.b):
-        if k % 8 or select(k, each.bits) is None:
-            raise Refused(f"K = {k} is no multiple of the smallest shared-memory atom of {each.element}")
-
-
-def _check_stages(config: KernelConfig, stages: int) -> None:
-    """The mainloop's TMA types cut one stage out of each operand's layout."""
-    m, n, k = config.mma_tile
-    for each, rows in ((config.a, m), (config.b, n)):
-        atom = select(k, each.bits)
-        assert atom is not None  # _check_mainloop has looked
-        columns = atom.bits // each.bits
-        along_k = (k // columns, rows * columns if k > columns else 0)
-        stage = [(8, columns), (rows // 8, 8 * columns), (columns, 1), along_k]
-        try:
-            check_slice((atom.swizzle, 4, 3), stage, (stages, rows * k))
-        except Refused as error:
-            raise Refused(
-                f"a stage of {rows}×{k} {each.element} cannot be cut out of {stages} stages swizzled by {atom.name}: {error}"
-            ) from None
+    result = gmma.operands(config)
+    gmma.check_operator(config.a, config.b, config.accumulator, config.mma_tile)
+    for each in result:
+        each.atom()
+    return result
 
 
 def _budget(config: KernelConfig, cutlass: Cutlass, tensors: int) -> Budget:
