@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 RELEASE := flashinfer-python==0.7.4
 
-.PHONY: demo test lint bench schema clean
+.PHONY: agree demo test lint bench schema clean
 
 # Lints a real FlashInfer release. cutlint finds what will not run and exits with 1, which is what is shown here.
 demo: $(VENV)/installed
@@ -30,6 +30,11 @@ $(VENV)/installed-dev: $(VENV)/installed
 
 clean:
 	rm -rf $(VENV)
+
+# The model against the compiler's front end on N random instantiations; SEED=... draws the same again.
+N ?= 300
+agree: $(VENV)/installed-dev
+	$(VENV)/bin/python bench/agree.py $(RELEASE) $(N) $(SEED)
 
 # The published schema of the JSON report, made from the records.
 schema: $(VENV)/installed

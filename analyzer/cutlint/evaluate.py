@@ -123,12 +123,16 @@ class Scope:
         Raises:
             NotUnderstood: for what cannot be evaluated, with the byte offset in the launcher.
         """
+        if isinstance(expression, Name) and len(expression.parts) == 1:  # most are: names already evaluated
+            known = self._values.get(expression.parts[0].text)
+            if known is not None and expression.parts[0].arguments is None:
+                return known
+        elif isinstance(expression, Literal):
+            return expression.value
         self._depth += 1
         if self._depth > 250:
             raise NotUnderstood("aliases nested too deep", expression.offset)
         try:
-            if isinstance(expression, Literal):
-                return expression.value
             if isinstance(expression, Operation):
                 return self._operation(expression)
             if isinstance(expression, Call):

@@ -49,7 +49,7 @@ class Launcher:
         self._file_definitions = file_definitions
         self._headers = headers
         self._text = text
-        self.definitions, self.asserts, self.kernel = _chain(body, text)
+        self.definitions, self.asserts, self.kernel, self.statements = _chain(body, text)
         self._caches: dict[bool, dict[object, Value]] = {True: {}, False: {}}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
@@ -219,9 +219,19 @@ def _matching(blanked: bytes, opening: int) -> int | None:
     return None
 
 
-def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, str], str]:
+# what a body declares at compile time, besides constants
+_DECLARING = frozenset(
+    {
+        "alias_declaration", "using_declaration", "type_definition", "static_assert_declaration",
+        "namespace_alias_definition", "struct_specifier", "class_specifier", "union_specifier", "enum_specifier",
+    }
+)  # fmt: skip
+
+
+def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, str], str, tuple[str, ...]]:
     """The definitions visible where the kernel's alias stands, the messages of the static_asserts before it (by the name
-    under which their conditions are among the definitions), and that alias's name."""
+    under which their conditions are among the definitions), that alias's name, and the texts of all statements up to
+    the alias that mean something at compile time, white space folded."""
     kernel: Node | None = None
     for alias in cpp.captures("(alias_declaration) @alias", body).get("alias", ()):
         if f"{KERNEL}<".encode() in re.sub(rb"\s+", b"", text[alias.start_byte : alias.end_byte]):
@@ -237,11 +247,15 @@ def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, st
         node = node.parent
     definitions: dict[str, Definition] = {}
     asserts: dict[str, str] = {}
+    statements: list[str] = []
     for block in (body, *reversed(blocks)):
         for child in block.named_children:
             if child.start_byte > kernel.start_byte:
                 break
             definition = _definition(child, text)
+            if child.type in _DECLARING or (definition is not None and _is_constant(child, definition, definitions, text)):
+                written = " ".join(text[child.start_byte : child.end_byte].decode("utf-8", "replace").split())
+                statements.append(written if written.endswith(";") else f"{written};")
             if definition is not None:
                 definitions[definition.name] = definition
             elif child.type == "static_assert_declaration":
@@ -250,7 +264,13 @@ def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, st
                 asserts[definition.name] = message
     name = kernel.child_by_field_name("name")
     assert name is not None  # an alias_declaration always has one
-    return definitions, asserts, text[name.start_byte : name.end_byte].decode("utf-8", "replace")
+    return definitions, asserts, text[name.start_byte : name.end_byte].decode("utf-8", "replace"), tuple(statements)
+
+
+def _is_constant(node: Node, definition: Definition, known: dict[str, Definition], text: bytes) -> bool:
+    """Whether a declaration with a value has it at compile time: it is ``constexpr``, or ``const`` and made of such."""
+    words = [token.text for token in cpp.tokens(node, text)]
+    return "constexpr" in words or all(name in known for name in _names(definition.value))
 
 
 def _definition(node: Node, text: bytes) -> Definition | None:

@@ -96,7 +96,9 @@ def operands(config: KernelConfig) -> tuple[Operand, Operand]:
         )
     if config.a.bits != config.b.bits or ((a_m_major or b_n_major) and not two_bytes):
         if fast:
-            raise Refused("FP8 operands that are not contiguous along K: Not supported for fp8 non-TN warp specialized kernels yet")
+            raise Refused(
+                "FP8 operands that are not contiguous along K: Not supported for fp8 non-TN warp specialized kernels yet"
+            )
         raise Unmodelled(
             f"no model for an Sm90 kernel that takes A through registers ({config.a.element} {config.a.layout}, "
             f"{config.b.element} {config.b.layout})"

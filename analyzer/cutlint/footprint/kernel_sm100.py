@@ -8,7 +8,7 @@ gemm/kernel/sm100_tile_scheduler_group.hpp. All sizes in bytes.
 from __future__ import annotations
 
 from cutlint.footprint.epilogue_sm100 import Epilogue
-from cutlint.footprint.layout import EMPTY, Layout, Region, aligned, leaf, struct, with_padding
+from cutlint.footprint.layout import EMPTY, Layout, aligned, array, leaf, struct, with_padding
 from cutlint.footprint.parts import barriers, pipeline
 from cutlint.footprint.records import Budget, Footprint
 
@@ -92,16 +92,8 @@ def _pipelines(mainloop: Layout, epilogue: Epilogue, accumulators: int, schedule
 
 
 def _tensor_maps(mainloop: Layout, epilogue: Epilogue, sets: int) -> Layout:
-    """So many sets of ``TensorMapStorage``, numbered where there are several."""
-    one = struct([aligned(epilogue.tensor_maps, 128), aligned(mainloop, 128)], align=128)
-    if sets == 1:
-        return one
-    regions = tuple(
-        Region(f"{each.name} [{index}]", each.kind, index * one.size + each.offset, each.size)
-        for index in range(sets)
-        for each in one.regions
-    )
-    return Layout(sets * one.size, one.align, regions)
+    """So many sets of ``TensorMapStorage``."""
+    return array(struct([aligned(epilogue.tensor_maps, 128), aligned(mainloop, 128)], align=128), sets)
 
 
 def _storage(pipelines: list[Layout], responses: int, maps: Layout, tensors: Layout, epilogue: Epilogue) -> Layout:

@@ -1,12 +1,12 @@
 """C++ object layout (Itanium ABI, as nvcc and clang use it): structs, unions, arrays, ``cute::tuple``.
 
-A `Layout` knows its size, its alignment and where its named regions lie. CUTLASS's SharedStorage types are written
+A `Layout` knows its size, its alignment and what it is made of. CUTLASS's SharedStorage types are written
 with it member by member, so that padding comes out where the compiler puts it. All numbers are bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -21,12 +21,22 @@ class Region(msgspec.Struct, frozen=True):
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """Size, alignment and regions of a type. `empty` marks a class without data (``std::is_empty``)."""
+    """Size and alignment of a type, with its `name` and `kind` if it is storage of its own, else its `members` and their
+    offsets. `data` is the part of `size` that a named type fills; `empty` marks a class without data (``std::is_empty``)."""
 
     size: int
     align: int
-    regions: tuple[Region, ...] = ()
+    name: str = ""
+    kind: str = ""
+    data: int = 0
+    members: tuple[tuple[int, Layout], ...] = ()
     empty: bool = False
+
+    def regions(self, offset: int = 0) -> list[Region]:
+        """The named regions of an object at `offset`, in order of declaration."""
+        if self.name:
+            return [Region(self.name, self.kind, offset, self.data)] if self.data else []
+        return [region for at, member in self.members for region in member.regions(offset + at)]
 
 
 def round_up(size: int, multiple: int) -> int:
@@ -35,35 +45,39 @@ def round_up(size: int, multiple: int) -> int:
 
 def leaf(name: str, kind: str, size: int, align: int = 1) -> Layout:
     """Raw storage: an array of elements, of barriers, of descriptors."""
-    return Layout(round_up(size, align), align, (Region(name, kind, 0, size),) if size else ())
+    return Layout(round_up(size, align), align, name, kind, size)
 
 
-EMPTY = Layout(1, 1, (), empty=True)
+EMPTY = Layout(1, 1, empty=True)
 
 
 def struct(members: Sequence[Layout], align: int = 1) -> Layout:
     """A struct of `members` in order; `align` is its own ``alignas`` (or that of an empty ``aligned_struct`` base)."""
     offset, largest = 0, align
-    regions: list[Region] = []
+    placed = []
     for member in members:
         offset = round_up(offset, member.align)
-        regions.extend(moved(member.regions, offset))
+        placed.append((offset, member))
         offset += member.size
         largest = max(largest, member.align)
-    return Layout(max(round_up(offset, largest), largest), largest, tuple(regions), empty=not members)
+    return Layout(max(round_up(offset, largest), largest), largest, members=tuple(placed), empty=not members)
 
 
 def union(name: str, kind: str, members: Sequence[Layout]) -> Layout:
     """A union of `members`, shown as one region as large as its largest member's data."""
     align = max(member.align for member in members)
-    data = max((region.offset + region.size for member in members for region in member.regions), default=0)
-    size = round_up(max(member.size for member in members), align)
-    return Layout(size, align, (Region(name, kind, 0, data),) if data else ())
+    data = max((region.offset + region.size for member in members for region in member.regions()), default=0)
+    return Layout(round_up(max(member.size for member in members), align), align, name, kind, data)
+
+
+def array(element: Layout, count: int) -> Layout:
+    """``element[count]``."""
+    return Layout(count * element.size, element.align, members=tuple((i * element.size, element) for i in range(count)))
 
 
 def aligned(member: Layout, align: int) -> Layout:
     """A member declared with ``alignas(align)``: its offset is aligned so; its size stays."""
-    return Layout(member.size, max(align, member.align), member.regions, member.empty)
+    return msgspec.structs.replace(member, align=max(align, member.align))
 
 
 def tuple_(members: Sequence[Layout]) -> Layout:
@@ -77,15 +91,11 @@ def tuple_(members: Sequence[Layout]) -> Layout:
     return result
 
 
-def moved(regions: Iterable[Region], offset: int) -> list[Region]:
-    return [Region(each.name, each.kind, each.offset + offset, each.size) for each in regions]
-
-
 def with_padding(layout: Layout) -> tuple[Region, ...]:
     """The layout's regions in order of offset, with every hole between them and behind them as a region of its own."""
     result: list[Region] = []
     end = 0
-    for region in sorted(layout.regions, key=lambda each: each.offset):
+    for region in sorted(layout.regions(), key=lambda each: each.offset):
         if region.offset > end:
             result.append(Region("padding", "padding", end, region.offset - end))
         result.append(region)

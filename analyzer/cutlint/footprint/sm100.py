@@ -32,7 +32,7 @@ ALIGNMENT = 16  # cute::ArrayEngine
 TENSOR_MEMORY = (128, 512)  # rows and 32-bit columns
 ACCUMULATORS = 4  # most stages of a dense kernel's accumulator pipeline
 
-_SCHEDULE = re.compile(r"KernelPtrArrayTmaWarpSpecialized([12])Sm(BlockScaled|Nvf4|Mxf4|Mxf8f6f4|)Sm100")
+_SCHEDULE = re.compile(r"KernelPtrArrayTmaWarpSpecialized([12])Sm(Nvf4|Mxf8f6f4|)Sm100")
 _NARROW = frozenset({"float_e2m1_t", "float_e2m3_t", "float_e3m2_t", "float_e4m3_t", "float_e5m2_t"})
 _WIDE = frozenset({"float", "tfloat32_t", "half_t", "bfloat16_t"})
 
@@ -146,15 +146,16 @@ def _accumulators(config: KernelConfig) -> int:
 
 
 def _block_scaled(config: KernelConfig, kind: str) -> Mainloop:
-    """sm100_blockscaled_umma_builder.inl; `kind` is the schedule's own word for the instruction."""
-    a, b, (m, n, k) = config.a, config.b, config.mma_tile
+    """sm100_blockscaled_umma_builder.inl; `kind` is the schedule's word for the instruction: Nvf4 takes FP4 as it is,
+    Mxf8f6f4 takes bytes, to which narrower elements are unpacked."""
+    m, n, k = config.mma_tile
     vector = _check_block_scaled(config, kind)
-    narrow = kind == "Mxf8f6f4" or (kind == "BlockScaled" and (a.bits, b.bits) != (4, 4))
+    narrow = kind == "Mxf8f6f4"
     umma.check_block_scaled_shape(m, n, config.two_sm)
     if narrow:
         _check_unpacked(config)
     elif not (_k_major_a(config) and _k_major_b(config)):
-        raise Refused("Only MMA.MXF8F6F4 supports non-K major inputs")
+        raise Refused("MX/NV_F4 only supports RowMajor A, and ColMajorB")
     check_cluster(config)
     bits = 8 if narrow else 4
     instruction_k = 32 if narrow else 64
@@ -200,11 +201,11 @@ def _check_block_scaled(config: KernelConfig, kind: str) -> int:
             raise Refused(f"{a.element} and {b.element} scaled by {a.scale}: MX_F4F6F8 only supports ue8m0 SF type")
         if vectors[0] != 32:
             raise Refused("Incorrect SfVectorSize for MX_F4F6F8 is deduced.")
-        if kind not in ("Mxf8f6f4", "BlockScaled"):
+        if kind != "Mxf8f6f4":
             raise Refused("Incorrect Kernel Schedule Policy for Mx_F4F6F8 type inputs.")
     elif kind == "Mxf8f6f4" and a.scale != "float_ue8m0_t":
         raise Refused(f"FP4 scaled by {a.scale}: MX_F4F6F8 only supports ue8m0 SF type")
-    elif kind != "BlockScaled" and vectors[0] != expected:
+    elif vectors[0] != expected:
         raise Refused("Kernel Schedule policy doesn't match the scale factor vector size.")
     return vectors[0]
 
@@ -217,16 +218,15 @@ def _alignment(each: Operand, sub_byte: bool) -> int:
 
 
 def _check_unpacked(config: KernelConfig) -> None:
-    """``sm1xx_gemm_check_for_f8f6f4_mix8bit_requirement``: 4 and 6 bits are unpacked to bytes, 128 at a time."""
-    m, n, k = config.cta_tile
-    extents = (
-        (config.a, k if _k_major_a(config) else m, 128),
-        (config.b, k if _k_major_b(config) else n, 256 if config.two_sm and not _k_major_b(config) else 128),
-    )
-    for each, extent, multiple in extents:
-        if each.bits < 8 and extent % multiple:
+    """``sm1xx_gemm_check_for_f8f6f4_mix8bit_requirement``: 4 and 6 bits are unpacked to bytes, 128 at a time.
+
+    It means to ask for M or N where those are contiguous, but compares with plain layout tags; a grouped kernel's are
+    pointers, so K it is."""
+    k = config.mma_tile[2]
+    for each in (config.a, config.b):
+        if each.bits < 8 and k % 128:
             raise Refused(
-                f"{each.element} is unpacked to bytes, {multiple} at a time, which do not divide {extent}: "
+                f"{each.element} is unpacked to bytes, 128 at a time, which do not divide K = {k}: "
                 "TileSize and MNK Major does not met with MMA Mix 8-bit TMA load requirement"
             )
 

@@ -109,6 +109,11 @@ def epilogue(config: EpilogueConfig) -> Epilogue:
     for each in (config.c, config.d):
         if each.element != "void" and each.bits * each.alignment % TMA_ALIGNMENT:
             raise Refused("C or D is not aligned to 16 bytes: C/D Should meet TMA alignment requirement")
+    if tile[1] % 8:
+        raise Refused(
+            f"an epilogue tile of {tile[1]} columns: CopyAtomC can't be void, divisiblity check for EpilogueTile_MN failed"
+        )
+    _check_divides((m, n), tile, "the epilogue tile")
     count = max(1, m // tile[0]) * max(1, n // tile[1])
     reuse = config.c.bits == d_bits and d_bits > 8
     stages_d = min(count, 2)
@@ -122,9 +127,18 @@ def _tile(schedule: str, m: int, n: int, d_bits: int) -> tuple[int, int]:
     return min(_TILE_M[schedule], m), gcd(min(wanted, n), n)
 
 
+def _check_divides(extents: tuple[int, ...], parts: tuple[int, ...], what: str) -> None:
+    """``shape_div``: of each pair one must be a multiple of the other."""
+    for extent, part in zip(extents, parts, strict=True):
+        if extent % part and part % extent:
+            tile, by = ("×".join(str(each) for each in shape) for shape in (extents, parts))
+            raise Refused(f"{what} {by} does not divide the CTA tile {tile}: Divisibility Condition")
+
+
 def _operands(config: KernelConfig) -> tuple[gmma.Operand, gmma.Operand]:
     """A and B, after the builder's static_asserts on types, alignments and the tile."""
-    if config.dynamic_cluster:
+    cluster = tuple(each for each in config.cluster if each is not None)
+    if len(cluster) < len(config.cluster):
         raise Refused("the cluster is chosen at run time: is_static<ClusterShape_MNK>")
     if any(each.bits * each.alignment % TMA_ALIGNMENT for each in (config.a, config.b)):
         raise Refused("an operand is not aligned to 16 bytes: Should meet TMA alignment requirement")
@@ -132,6 +146,7 @@ def _operands(config: KernelConfig) -> tuple[gmma.Operand, gmma.Operand]:
     gmma.check_operator(config.a, config.b, config.accumulator, config.mma_tile)
     for each in result:
         each.atom()
+    _check_divides(config.mma_tile, cluster, "the cluster")  # CtaShape_MNK
     return result
 
 
