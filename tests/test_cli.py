@@ -155,6 +155,21 @@ def test_the_same_run_gives_the_same_bytes() -> None:
     assert first == second
 
 
+def test_cores_do_not_change_a_byte(tmp_path: Path) -> None:
+    for number in range(70):
+        text = FAILING.replace("128, 256", f"{128 * (1 + number % 2)}, {32 * (1 + number % 8)}") + FITTING
+        (tmp_path / f"{number:02}.generated.cu").write_text(text if number % 9 else "// nothing\n")
+    command = [sys.executable, "-m", "cutlint.cli", "check", ".", "--checkout", CHECKOUT, "--format", "json", "--all"]
+    pin = "import os, runpy, sys\nif hasattr(os, 'sched_setaffinity'):\n    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+    pinned = pin + "sys.argv = ['cutlint', *sys.argv[1:]]\nrunpy.run_module('cutlint.cli', run_name='__main__')\n"
+    outputs = [
+        subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        for words in (command, [sys.executable, "-c", pinned, *command[3:]])
+    ]
+    assert outputs[0].stdout == outputs[1].stdout, outputs[1].stderr
+    assert json.loads(outputs[0].stdout)["summary"]["instantiations"] == 2 * 62
+
+
 def test_output_file(tmp_path: Path) -> None:
     out = tmp_path / "report.json"
     done = cutlint("check", "--generate", "--format", "json", "--output", out)

@@ -65,6 +65,25 @@ def test_points_around_the_release(name: str, least: int) -> None:
     assert min(seen.values()) >= least
 
 
+def test_regions_lie_where_the_compiler_puts_them() -> None:
+    count = 0
+    for _, row in table("sm100-offsets.csv"):
+        regions = size(row).regions
+        for kind in ("A", "B", "SFA", "SFB", "C", "D"):
+            found = [f"{each.offset}+{each.size}" for each in regions if kind in each.kind.split("/")]
+            assert found == ([row[kind]] if row[kind] else []), (row, kind)
+        offset, length = map(int, row["maps"].split("+"))
+        maps = [each for each in regions if each.kind == "tensormaps"]
+        assert offset <= maps[0].offset, row
+        assert maps[-1].offset + maps[-1].size == offset + length, row
+        named = {each.name: f"{each.offset}+{each.size}" for each in regions}
+        assert named["scheduler responses"] == row["responses"], row
+        assert regions[0].offset == 0
+        assert regions[0].kind == "barriers"
+        count += 1
+    assert count == 12
+
+
 def instantiation(arch: int, element: str, fusion: str, tile: tuple[int, int, int], **changes: str) -> dict[str, str]:
     """The columns of a row with one SM to an MMA, written through TMA to half."""
     names = ("archtag", "datatype", "weighttype", "outputtype", "epilogueschedule", "fusion")

@@ -10,6 +10,7 @@ import msgspec
 from cutlint import instantiations as reading
 from cutlint import launcher as launchers
 from cutlint.config import KernelConfig
+from cutlint.cores import spread
 from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint
 from cutlint.headers import Headers
@@ -57,19 +58,21 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
     """
     found, problems = _launchers(source.base)
     problems[:0] = source.problems
-    macros = frozenset(found)
     cutlass = source.base.cutlass
     sizers = {name: Sizer(each, Cutlass(cutlass)) for name, each in found.items()} if cutlass else {}
-    listed: list[Instantiation] = []
     files = source.found.generated
-    for done, path in enumerate(files):
+    analyzed: list[Analyzed] = []
+
+    def work(paths: Sequence[Path]) -> tuple[int, list[Analyzed], list[Problem]]:
+        return len(paths), *_files(paths, found, sizers, source.base, single=len(files) == 1)
+
+    done = 0
+    progress("reading", done, len(files))
+    for count, some, wrong in spread(work, files):
+        done += count
         progress("reading", done, len(files))
-        in_file, wrong = reading.read(path, macros)
-        listed.extend(in_file)
+        analyzed.extend(_with_sizer(each, sizers) for each in some)
         problems.extend(wrong)
-        if not in_file and not wrong and (len(files) == 1 or path.name.endswith(".generated.cu")):
-            problems.append(Problem(str(path), "holds no instantiation that cutlint knows"))
-    analyzed = [_analyze(each, found, sizers, source.base, problems) for each in listed]
     if request.engine != "model":
         analyzed = _by_clang(analyzed, source.base, request, progress)
     problems.extend(_unsized(analyzed))
@@ -117,6 +120,27 @@ def _launchers(base: Checkout) -> tuple[dict[str, Launcher], list[Problem]]:
     return found, problems
 
 
+def _with_sizer(each: Analyzed, sizers: dict[str, Sizer]) -> Analyzed:
+    sizer = sizers.get(each.instantiation.name) if each.arguments else None
+    return each if sizer is None else msgspec.structs.replace(each, sizer=sizer)
+
+
+def _files(
+    paths: Sequence[Path], found: dict[str, Launcher], sizers: dict[str, Sizer], base: Checkout, single: bool
+) -> tuple[list[Analyzed], list[Problem]]:
+    """What the files `paths` hold, without sizers (another process may be asking)."""
+    analyzed: list[Analyzed] = []
+    problems: list[Problem] = []
+    macros = frozenset(found)
+    for path in paths:
+        listed, wrong = reading.read(path, macros)
+        problems.extend(wrong)
+        if not listed and not wrong and (single or path.name.endswith(".generated.cu")):
+            problems.append(Problem(str(path), "holds no instantiation that cutlint knows"))
+        analyzed.extend(_analyze(each, found, sizers, base, problems) for each in listed)
+    return analyzed, problems
+
+
 def _analyze(
     instantiation: Instantiation,
     found: dict[str, Launcher],
@@ -144,7 +168,7 @@ def _analyze(
         if sized.offset is None
         else Location(launcher.path, launcher.range_at(sized.offset), "evaluation stopped here")
     )
-    return Analyzed(instantiation, launcher.path, bound, sized.config, sized.footprint, sized.reason, sizer, where)
+    return Analyzed(instantiation, launcher.path, bound, sized.config, sized.footprint, sized.reason, None, where)
 
 
 def _no_launcher(name: str, base: Checkout) -> str:

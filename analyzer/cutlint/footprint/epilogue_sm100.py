@@ -198,7 +198,8 @@ def _collective(c: Output, d: Output, tile: Tile, stages: tuple[int, int], has_c
         return aligned(leaf("epilogue.D", "D", size_d, atom_d.alignment), atom_d.alignment)
     if reuse:
         align = max(atom_c.alignment, atom_d.alignment)
-        return union("epilogue.C/D", "C/D", [aligned(leaf("", "", size, align), align) for size in (size_c, size_d)])
+        shared = [aligned(leaf(name, name, size), align) for name, size in (("C", size_c), ("D", size_d))]
+        return union("epilogue.C/D", "C/D", shared)
     return struct(
         [
             aligned(leaf("epilogue.C", "C", size_c), atom_c.alignment),
