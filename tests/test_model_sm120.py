@@ -81,6 +81,21 @@ def test_envelope(sizers: dict[str, Sizer], tile: tuple[int, int, int], fusion: 
 TILES = st.tuples(
     st.sampled_from([64, 128, 192, 256]), st.sampled_from([32, 64, 96, 128, 256]), st.sampled_from([64, 128, 256, 512])
 )
+LAYOUT = {
+    "mainloop.A": (0, 32_768),
+    "mainloop.B": (32_768, 32_768),
+    "mainloop.SFA": (65_536, 4_096),
+    "mainloop.SFB": (69_632, 4_096),
+    "epilogue.C/D": (73_728, 12_288),
+    "scheduler barriers": (87_040, 128),
+    "mainloop barriers": (87_168, 64),
+    "epilogue.load barriers": (87_232, 48),
+    "load order barriers": (87_280, 16),
+    "scheduler responses": (87_296, 128),
+    "mainloop.tensor maps A, B, SFA, SFB": (87_424, 512),
+    "epilogue.tensor map C": (87_936, 128),
+    "epilogue.tensor maps D": (88_064, 256),
+}
 FUSIONS = st.sampled_from(["NONE", "FINALIZE"])
 
 
@@ -101,6 +116,15 @@ def test_regions_partition_shared_memory(
         assert region.size > 0
         end += region.size
     assert end == footprint.total
+
+
+def test_regions_are_where_the_compiler_puts_them(sizers: dict[str, Sizer]) -> None:
+    """128×128×128, NONE, SwapAB=false, as libclang walks the record's fields."""
+    sizer = sizers["0.7.4"]
+    footprint = sizer.size(sm120(sizer.launcher, (128, 128, 128))).footprint
+    assert footprint is not None
+    found = {region.name: (region.offset, region.size) for region in footprint.regions if region.kind != "padding"}
+    assert found == LAYOUT
 
 
 @settings(deadline=None)

@@ -101,13 +101,13 @@ class _Worker:
         for each in parsed.diagnostics:
             if each.severity < cindex.Diagnostic.Error:
                 continue
-            if each.severity == cindex.Diagnostic.Fatal and not errors:
-                return Failure(each.spelling)
-            owners = {_owner(order, note) for note in _with_notes(each)} - {None}
+            owners = {_owner(order, note) for note in _with_notes(each)}
             for index in owners:
-                assert index is not None  # taken out above
-                errors.setdefault(index, []).append(_error(each))
-            if not owners:
+                if index is not None:
+                    errors.setdefault(index, []).append(_error(each))
+            if owners == {None} and each.severity == cindex.Diagnostic.Fatal:  # such as no precompiled header
+                return Failure(each.spelling)
+            if owners == {None}:
                 stray.append(_error(each))
         sizes = {} if errors or stray else dict(_sizes(parsed.cursor, order.prefix))
         return Evaluated({index: tuple(found) for index, found in errors.items()}, tuple(stray), sizes)

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from cutlint.clang.records import Field
-from cutlint.footprint.layout import Layout, Region, with_padding
+from cutlint.footprint.layout import Layout, Region, leaf, with_padding
 
 _PIPELINES = {
     "epi_load": "epilogue.load barriers",
@@ -47,7 +47,8 @@ class _Piece(msgspec.Struct, frozen=True):
 def regions(storage: Field) -> tuple[Region, ...]:
     """The regions of `storage`, a kernel's SharedStorage, in order, holes included: they cover it from 0 to its size."""
     merged = _merged(sorted(_pieces(storage, ()), key=lambda each: each.region.offset))
-    return with_padding(Layout(storage.size, 1, tuple(merged)))
+    members = tuple((each.offset, leaf(each.name, each.kind, each.size)) for each in merged)
+    return with_padding(Layout(storage.size, 1, members=members))
 
 
 def _pieces(field: Field, path: tuple[str, ...]) -> Iterator[_Piece]:
@@ -59,9 +60,8 @@ def _pieces(field: Field, path: tuple[str, ...]) -> Iterator[_Piece]:
     elif path and path[0] in _SINGLE and not field.fields:
         yield _piece(field, path)
     elif field.elements and _is_set(field):
-        for index, element in enumerate(field.elements):
-            for piece in _pieces(element, path):
-                yield _numbered(piece, index)
+        for element in field.elements:
+            yield from _pieces(element, path)
     elif field.fields and _tensor_map(path) is None:
         for each in field.fields:
             yield from _pieces(each, (*path, _ROW if _ROW_BROADCAST.match(each.type) else each.name))
@@ -133,11 +133,6 @@ def _tensor_map(path: tuple[str, ...]) -> str | None:
     return last.removeprefix("smem_tensormap_") if last.startswith("smem_tensormap_") else None
 
 
-def _numbered(piece: _Piece, index: int) -> _Piece:
-    region = msgspec.structs.replace(piece.region, name=f"{piece.region.name} [{index}]")
-    return msgspec.structs.replace(piece, region=region)
-
-
 def _merged(pieces: Iterable[_Piece]) -> Iterator[Region]:
     """Neighbours of one name as one region, and tensor maps of one owner's single operands as one."""
     group: list[_Piece] = []
@@ -161,5 +156,5 @@ def _region(group: Sequence[_Piece]) -> Region:
     name = first.name
     if first.kind == "tensormaps":
         several = "s" if len(group) > 1 or group[0].many else ""
-        name = f"{group[0].owner}tensor map{several} {', '.join(each.operand for each in group)}{name}"
+        name = f"{group[0].owner}tensor map{several} {', '.join(each.operand for each in group)}"
     return Region(name, first.kind, first.offset, last.offset + last.size - first.offset)

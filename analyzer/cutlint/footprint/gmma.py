@@ -6,6 +6,8 @@ the layout of the stages in gemm/collective/sm90_mma_array_tma_gmma_ss_warpspeci
 
 from __future__ import annotations
 
+from functools import cache
+
 import msgspec
 
 from cutlint.config import KernelConfig, element_bits
@@ -30,17 +32,13 @@ _OPERANDS: dict[str, tuple[frozenset[str], ...]] = {
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A stage of A or B: `rows` by `k` elements, contiguous along the rows if `mn_major`."""
+    """A stage of A or B: `rows` by `k` elements of `bits` bits, contiguous along the rows if `mn_major`."""
 
     element: str
+    bits: int
     rows: int
     k: int
     mn_major: bool
-
-    @property
-    def bits(self) -> int:
-        """Bits of an element."""
-        return element_bits(self.element)
 
     @property
     def stage(self) -> int:
@@ -55,26 +53,28 @@ class Operand(msgspec.Struct, frozen=True):
         """
         return atom(self.mn_major, self.element, self.rows, self.k, "an operand's")
 
-    def check_stages(self, stages: int) -> None:
-        """``SmemLayoutA{}(_, _, Int<0>{})``, a type that the mainloop's Params need.
-
-        Raises:
-            Refused: where CuTe cannot cut a stage out of so many.
-        """
-        chosen = self.atom()
-        run = chosen.bits // self.bits
-        try:
-            check_slice((chosen.swizzle, 4, 3), self._modes(run), (stages, self.rows * self.k))
-        except Refused as error:
-            what = f"a stage of {self.rows}×{self.k} {self.element} cannot be cut out of {stages} stages"
-            raise Refused(f"{what} swizzled by {chosen.name}: {error}") from None
-
-    def _modes(self, run: int) -> list[Mode]:
+    def layout(self, run: int) -> list[Mode]:
         """A stage's layout: atoms of 8 by `run` elements, side by side first along the mode that is not contiguous."""
         along, across = (self.rows, self.k) if self.mn_major else (self.k, self.rows)
         contiguous = [(run, 1), (along // run, across * run if along > run else 0)]
         other = [(8, run), (across // 8, 8 * run)]
         return contiguous + other if self.mn_major else other + contiguous
+
+
+@cache
+def check_stages(operand: Operand, stages: int) -> None:
+    """``SmemLayoutA{}(_, _, Int<0>{})``, a type that the mainloop's Params need.
+
+    Raises:
+        Refused: where CuTe cannot cut a stage out of so many.
+    """
+    chosen = operand.atom()
+    try:
+        layout = operand.layout(chosen.bits // operand.bits)
+        check_slice((chosen.swizzle, 4, 3), layout, (stages, operand.rows * operand.k))
+    except Refused as error:
+        what = f"a stage of {operand.rows}×{operand.k} {operand.element} cannot be cut out of {stages} stages"
+        raise Refused(f"{what} swizzled by {chosen.name}: {error}") from None
 
 
 def operands(config: KernelConfig) -> tuple[Operand, Operand]:
@@ -84,26 +84,24 @@ def operands(config: KernelConfig) -> tuple[Operand, Operand]:
         Unmodelled: where CUTLASS takes A through registers (``is_use_rmem_A``).
         Refused: where the schedule for fast accumulation does not know such operands.
     """
-    m, n, k = config.mma_tile
-    a_m_major = config.a.layout.rstrip("*") == "ColumnMajor"
-    b_n_major = config.b.layout.rstrip("*") == "RowMajor"
-    two_bytes = config.a.bits == config.b.bits == 16
+    a, b = config.a, config.b
+    a_m_major, b_n_major = a.layout.rstrip("*") == "ColumnMajor", b.layout.rstrip("*") == "RowMajor"
     fast = config.schedule.endswith("FP8FastAccum")
-    if fast and not {config.a.element, config.b.element} <= _FP8:
+    if fast and not {a.element, b.element} <= _FP8:
         raise Refused(
-            f"{config.schedule} with {config.a.element} and {config.b.element}: "
+            f"{config.schedule} with {a.element} and {b.element}: "
             "Only FP8 datatypes are compatible with these kernel schedules"
         )
-    if config.a.bits != config.b.bits or ((a_m_major or b_n_major) and not two_bytes):
+    if a.bits != b.bits or ((a_m_major or b_n_major) and a.bits != 16):  # is_use_rmem_A
         if fast:
             raise Refused(
-                "FP8 operands that are not contiguous along K: Not supported for fp8 non-TN warp specialized kernels yet"
+                "an FP8 operand is not contiguous along K: Not supported for fp8 non-TN warp specialized kernels yet"
             )
         raise Unmodelled(
-            f"no model for an Sm90 kernel that takes A through registers ({config.a.element} {config.a.layout}, "
-            f"{config.b.element} {config.b.layout})"
+            f"no model for an Sm90 kernel that takes A through registers ({a.element} {a.layout}, {b.element} {b.layout})"
         )
-    return Operand(config.a.element, m, k, a_m_major), Operand(config.b.element, n, k, b_n_major)
+    m, n, k = config.mma_tile
+    return Operand(a.element, a.bits, m, k, a_m_major), Operand(b.element, b.bits, n, k, b_n_major)
 
 
 def check_operator(a: Given, b: Given, accumulator: str, tile: tuple[int, int, int]) -> None:

@@ -66,7 +66,8 @@ def struct(members: Sequence[Layout], align: int = 1) -> Layout:
 def union(name: str, kind: str, members: Sequence[Layout]) -> Layout:
     """A union of `members`, shown as one region as large as its largest member's data."""
     align = max(member.align for member in members)
-    data = max((region.offset + region.size for member in members for region in member.regions()), default=0)
+    ends = [region.offset + region.size for member in members for region in member.regions()]
+    data = max([*ends, *(member.data for member in members)])
     return Layout(round_up(max(member.size for member in members), align), align, name, kind, data)
 
 

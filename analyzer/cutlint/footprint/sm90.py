@@ -56,7 +56,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
             budget,
         )
     for each in (a, b):
-        each.check_stages(stages)
+        gmma.check_stages(each, stages)
     tensors = struct(
         [
             operand("mainloop.A", "A", stages * a.rows * a.k, a.bits, 16),
