@@ -143,6 +143,25 @@ def test_a_larger_k_never_needs_fewer_bytes_a_stage(
         assert large.budget.stages <= small.budget.stages
 
 
+# What nvcc 13.0 says of the host code that makes the TMA descriptors (FP4×FP4, NONE)
+@pytest.mark.parametrize(
+    ("tile", "compiles"),
+    [
+        ((64, 128, 128), False),
+        ((64, 64, 128), False),
+        ((128, 96, 128), False),
+        ((192, 128, 128), False),
+        ((128, 32, 128), True),
+    ],
+)
+def test_what_only_nvcc_refuses(sizers: dict[str, Sizer], tile: tuple[int, int, int], compiles: bool) -> None:
+    sizer = sizers["0.7.4"]
+    footprint = sizer.size(sm120(sizer.launcher, tile)).footprint
+    assert footprint is not None
+    assert footprint.refused is None
+    assert (footprint.fails_in_nvcc is None) == compiles
+
+
 def test_an_explicit_stage_count_is_taken(sizers: dict[str, Sizer]) -> None:
     from cutlint.config import StageCount
 

@@ -39,9 +39,14 @@ def suggest(sizer: Sizer, arguments: dict[str, str], sized: Sized, limit: int) -
         fixes.append(Fix("stage-count", f"StageCount<{fewer.stages}>: {_outcome(fewer)}", fewer.total, fewer.stages))
     for kind, what, changed in _variants(sizer, arguments, config):
         result = changed.footprint
-        if result is not None and result.total is not None and result.stages is not None and result.total <= limit:
-            if any(fix.kind == kind for fix in fixes):
-                continue
+        if result is None or any(fix.kind == kind for fix in fixes):
+            continue
+        if (
+            result.total is not None
+            and result.stages is not None
+            and result.total <= limit
+            and not result.fails_in_nvcc
+        ):
             fixes.append(Fix(kind, f"{what}: {_outcome(result)}", result.total, result.stages))
     return Fits(fewer.stages if fewer is not None else None, tuple(fixes))
 

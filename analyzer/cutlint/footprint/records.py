@@ -47,7 +47,8 @@ class Footprint(msgspec.Struct, frozen=True):
     `accumulator_registers` is the number of 32-bit registers that a thread of the MMA warps needs for its part of the
     accumulators, `tensor_memory_columns` the columns of tensor memory for accumulators and scale factors, each where the
     architecture has them. `checked`: the model has been compared with a compiler on this version of CUTLASS.
-    `refused` says why the kernel's types cannot be formed.
+    `refused` says why the kernel's types cannot be formed, `fails_in_nvcc` why a kernel whose types can be formed does not
+    compile all the same: a check inside a function body, where it is known.
     """
 
     engine: str
@@ -70,3 +71,4 @@ class Footprint(msgspec.Struct, frozen=True):
     checked: bool = True
     budget: Budget | None = None
     refused: str | None = None
+    fails_in_nvcc: str | None = None

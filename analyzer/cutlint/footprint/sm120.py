@@ -95,6 +95,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         stages_d=epi.policy.stages_d,
         align=shared.align,
         regions=with_padding(shared),
+        fails_in_nvcc=_fails_in_nvcc(m, n),
         accumulator_registers=m * n // MMA_THREADS,
         budget=budget,
     )
@@ -119,6 +120,18 @@ def epilogue(config: EpilogueConfig) -> Epilogue:
     stages_c = max(min(count, 2), stages_d + 1) if reuse else stages_d
     warp_groups = 2  # GetNumEpilogueWarpGroups: 2 for every schedule above
     return epilogue_sm90.epilogue(config, config.mma_tile, tile, Policy(stages_c, stages_d, reuse, warp_groups))
+
+
+def _fails_in_nvcc(m: int, n: int) -> str | None:
+    """``to_underlying_arguments`` makes TMA descriptors of the scale factors, which must be whole blocks of rows: seen with
+    nvcc for M = 64 and 192 and N = 96. Tiles of fewer than 128 columns share a block where they divide it."""
+    if m % SCALE_ROWS == 0 and (n % SCALE_ROWS == 0 or SCALE_ROWS % n == 0):
+        return None
+    extent, name = (m, "M") if m % SCALE_ROWS else (n, "N")
+    return (
+        f"{name} = {extent} cuts a block of {SCALE_ROWS} scale factors: "
+        "TMA requires CTA_Tile and SLayout top-level size equivalence"
+    )
 
 
 def _stored_scales_of_b(scales: ScaleFactors, stages: int, n: int, k: int) -> int:

@@ -85,7 +85,19 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         align=shared.align,
         regions=with_padding(shared),
         accumulator_registers=a.rows * b.rows // mma_threads,
+        fails_in_nvcc=_fails_in_nvcc(config),
         budget=budget,
+    )
+
+
+def _fails_in_nvcc(config: KernelConfig) -> str | None:
+    """The cooperative kernel's ``operator()`` asserts on the tile what its types do not."""
+    m = config.mma_tile[0]
+    if COOPERATIVE not in config.schedule or m >= 128:
+        return None
+    return (
+        f"M = {m} leaves one of two warp groups without rows: "
+        "Cooperative kernel requires Tile Size to be greater than or equal to 128 along the M-dimension."
     )
 
 
