@@ -95,7 +95,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         stages_d=epi.policy.stages_d,
         align=shared.align,
         regions=with_padding(shared),
-        fails_in_nvcc=_fails_in_nvcc(m, n),
+        fails_in_nvcc=_fails_in_nvcc(m, n, cutlass.sm120_pads_scales_of_b),
         accumulator_registers=m * n // MMA_THREADS,
         budget=budget,
     )
@@ -122,10 +122,10 @@ def epilogue(config: EpilogueConfig) -> Epilogue:
     return epilogue_sm90.epilogue(config, config.mma_tile, tile, Policy(stages_c, stages_d, reuse, warp_groups))
 
 
-def _fails_in_nvcc(m: int, n: int) -> str | None:
+def _fails_in_nvcc(m: int, n: int, padded: bool) -> str | None:
     """``to_underlying_arguments`` makes TMA descriptors of the scale factors, which must be whole blocks of rows: seen with
-    nvcc for M = 64 and 192 and N = 96. Tiles of fewer than 128 columns share a block where they divide it."""
-    if m % SCALE_ROWS == 0 and (n % SCALE_ROWS == 0 or SCALE_ROWS % n == 0):
+    nvcc for M = 64 and 192 and N = 96. Where B's are `padded`, tiles of fewer columns share a block if they divide it."""
+    if m % SCALE_ROWS == 0 and (n % SCALE_ROWS == 0 or (padded and SCALE_ROWS % n == 0)):
         return None
     extent, name = (m, "M") if m % SCALE_ROWS else (n, "N")
     return (
