@@ -30,7 +30,7 @@ _SM103_KERNEL = "cutlass/gemm/kernel/sm103_blockscaled_gemm_array_tma_warpspecia
 
 
 # Versions on which the models were compared with a compiler over the headers themselves
-CHECKED = frozenset({(4, 0, 0), (4, 2, 1), (4, 4, 2), (4, 5, 0)})
+CHECKED = frozenset({(4, 2, 1), (4, 4, 2), (4, 5, 0)})
 
 
 class Cutlass:

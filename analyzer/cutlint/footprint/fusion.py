@@ -19,9 +19,7 @@ _ROW_BROADCAST: dict[str, tuple[int, int | None]] = {
     "ScaledAccPerRowBiasPerColScaleScatter": (5, 2),  # ElementScalar, by default ElementCompute
     "ScaledAccPerColBiasPerRowScaleScatter": (3, 1),  # ElementBias, by default ElementOutput
 }
-_WITHOUT_STORAGE = frozenset(
-    {"LinearCombination", "ScaledAcc", "LinCombEltAct", "LinCombEltActBlockScaleFactor"}
-)
+_WITHOUT_STORAGE = frozenset({"LinearCombination", "ScaledAcc", "LinCombEltAct", "LinCombEltActBlockScaleFactor"})
 
 
 def storage(operation: Type | None, cta_n: int) -> Layout:
