@@ -64,7 +64,7 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
     analyzed: list[Analyzed] = []
 
     def work(paths: Sequence[Path]) -> tuple[int, list[Analyzed], list[Problem]]:
-        return len(paths), *_files(paths, found, sizers, source.base, single=len(files) == 1)
+        return len(paths), *_files(paths, found, sizers, source.base, request.regions, single=len(files) == 1)
 
     done = 0
     progress("reading", done, len(files))
@@ -126,7 +126,12 @@ def _with_sizer(each: Analyzed, sizers: dict[str, Sizer]) -> Analyzed:
 
 
 def _files(
-    paths: Sequence[Path], found: dict[str, Launcher], sizers: dict[str, Sizer], base: Checkout, single: bool
+    paths: Sequence[Path],
+    found: dict[str, Launcher],
+    sizers: dict[str, Sizer],
+    base: Checkout,
+    regions: bool,
+    single: bool,
 ) -> tuple[list[Analyzed], list[Problem]]:
     """What the files `paths` hold, without sizers (another process may be asking)."""
     analyzed: list[Analyzed] = []
@@ -137,7 +142,7 @@ def _files(
         problems.extend(wrong)
         if not listed and not wrong and (single or path.name.endswith(".generated.cu")):
             problems.append(Problem(str(path), "holds no instantiation that cutlint knows"))
-        analyzed.extend(_analyze(each, found, sizers, base, problems) for each in listed)
+        analyzed.extend(_analyze(each, found, sizers, base, regions, problems) for each in listed)
     return analyzed, problems
 
 
@@ -146,6 +151,7 @@ def _analyze(
     found: dict[str, Launcher],
     sizers: dict[str, Sizer],
     base: Checkout,
+    regions: bool,
     problems: list[Problem],
 ) -> Analyzed:
     launcher = found.get(instantiation.name)
@@ -162,7 +168,7 @@ def _analyze(
             f"{base.label} has no CUTLASS headers (cutlass/version.h); name a checkout that has them with --checkout"
         )
         return Analyzed(instantiation, launcher.path, bound, None, None, reason, None)
-    sized = sizer.size(bound)
+    sized = sizer.size(bound, regions)
     where = (
         None
         if sized.offset is None

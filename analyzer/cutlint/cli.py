@@ -130,6 +130,7 @@ def check(
         archs=_archs(arch),
         engine=engine,
         cuda_include=cuda_include,
+        regions=everything or engine == "both",
         cwd=Path.cwd(),
     )
     with shown() as progress:
@@ -220,6 +221,7 @@ def byte_map(
         generate=generate,
         engine=engine,
         cuda_include=cuda_include,
+        regions=True,
         cwd=Path.cwd(),
     )
     chosen = targeting.find(targets) if targets else targeting.known()

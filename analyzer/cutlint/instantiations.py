@@ -18,12 +18,7 @@ from cutlint.records import Instantiation, Problem
 
 MAX_BYTES = 16 * 2**20  # the largest generated file of any release is below 20 KB
 
-_MACRO_LIKE = re.compile(rb"\bINSTANTIATE_\w+")
-_CANDIDATES = """
-((identifier) @macro (#match? @macro "^INSTANTIATE_"))
-((type_identifier) @macro (#match? @macro "^INSTANTIATE_"))
-(template_instantiation) @template
-"""
+_CANDIDATE = re.compile(rb"\bINSTANTIATE_\w+|\btemplate\b(?!\s*<)")
 
 
 def read(path: Path, macros: frozenset[str] = frozenset()) -> tuple[list[Instantiation], list[Problem]]:
@@ -48,8 +43,6 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
     """As `read`, for text already at hand (an editor's buffer)."""
     if b"\0" in data[:8192]:
         return [], [Problem(str(path), "is a binary file, not C++ text")]
-    if not (_MACRO_LIKE.search(data) or b"template" in data or any(name.encode() in data for name in macros)):
-        return [], []
     source = cpp.Source(str(path), data)
     blanked = cpp.blank_comments(cpp.join_continuations(data))
     conditions = cpp.guards(blanked)
@@ -69,24 +62,21 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
 
 
 def _candidates(data: bytes, macros: frozenset[str]) -> Iterator[tuple[Node, str]]:
-    tree = cpp.parse(data)
-    found = cpp.captures(_CANDIDATES, tree.root_node)
-    nodes = [(node, "macro") for node in found.get("macro", ())]
-    nodes += [(node, "template") for node in found.get("template", ())]
-    others = {name for name in macros if not name.startswith("INSTANTIATE_") and name.encode() in data}
-    if others:
-        nodes += [
-            (node, "macro")
-            for node in cpp.captures("(identifier) @name (type_identifier) @name", tree.root_node)["name"]
-            if data[node.start_byte : node.end_byte].decode("utf-8", "replace") in others
-        ]
-    seen: set[int] = set()
-    for node, kind in sorted(nodes, key=lambda pair: pair[0].start_byte):
-        name = data[node.start_byte : node.end_byte].decode("utf-8", "replace")
-        wanted = kind == "template" or not macros or name in macros or name.startswith("INSTANTIATE_")
-        if wanted and node.start_byte not in seen:
-            seen.add(node.start_byte)
-            yield node, kind
+    """The names of macro invocations and the explicit instantiations in `data`, in order. Words that look like one are
+    looked up in the syntax tree, which knows comments, strings and definitions from code."""
+    spelled = [rb"\b" + re.escape(name.encode()) + rb"\b" for name in macros if not name.startswith("INSTANTIATE_")]
+    pattern = re.compile(b"|".join([_CANDIDATE.pattern, *spelled])) if spelled else _CANDIDATE
+    matches = list(pattern.finditer(data))
+    root = cpp.parse(data).root_node if matches else None
+    for match in matches:
+        node = root.descendant_for_byte_range(match.start(), match.end()) if root is not None else None
+        if node is None:
+            continue
+        if match.group() == b"template":
+            if node.parent is not None and node.parent.type == "template_instantiation":
+                yield node.parent, "template"
+        elif node.type in ("identifier", "type_identifier") and node.start_byte == match.start():
+            yield node, "macro"
 
 
 def _macro(

@@ -253,7 +253,9 @@ def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, st
             if child.start_byte > kernel.start_byte:
                 break
             definition = _definition(child, text)
-            if child.type in _DECLARING or (definition is not None and _is_constant(child, definition, definitions, text)):
+            if child.type in _DECLARING or (
+                definition is not None and _is_constant(child, definition, definitions, text)
+            ):
                 written = " ".join(text[child.start_byte : child.end_byte].decode("utf-8", "replace").split())
                 statements.append(written if written.endswith(";") else f"{written};")
             if definition is not None:

@@ -175,10 +175,18 @@ def _instantiation(each: Analyzed, paths: Paths) -> InstantiationReport:
         guard=each.instantiation.guard,
         arguments=each.arguments,
         config=None if each.config is None else _config(each.config, each.arguments),
-        footprint=each.footprint,
+        footprint=_with_regions(each),
         compared=each.compared,
         unknown=each.unknown,
     )
+
+
+def _with_regions(each: Analyzed) -> Footprint | None:
+    """The footprint; its regions made now if the analysis left them out."""
+    footprint = each.footprint
+    if footprint is None or footprint.regions or footprint.total is None or each.config is None or each.sizer is None:
+        return footprint
+    return msgspec.structs.replace(footprint, regions=each.sizer.footprint(each.config, regions=True).regions)
 
 
 def _config(config: KernelConfig, arguments: dict[str, str]) -> ConfigReport:

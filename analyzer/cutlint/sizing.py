@@ -31,33 +31,33 @@ class Sizer:
         self.cutlass = cutlass
         self._epilogues: dict[EpilogueConfig, int | Refused | Unmodelled] = {}
 
-    def size(self, arguments: dict[str, str]) -> Sized:
+    def size(self, arguments: dict[str, str], regions: bool = True) -> Sized:
         """The configuration and footprint for `arguments`, texts by the launcher's parameter names. Never raises for
         what the launcher or the arguments say: `reason` tells what was not understood."""
         try:
-            return self._size(arguments)
+            return self._size(arguments, regions)
         except NotUnderstood as error:
             return Sized(None, None, str(error), error.offset)
         except RecursionError:
             return Sized(None, None, "nested too deep to be evaluated")
 
-    def _size(self, arguments: dict[str, str]) -> Sized:
+    def _size(self, arguments: dict[str, str], regions: bool) -> Sized:
         try:
             scope = self.launcher.scope(arguments, self._sizeof)
             failed = self.launcher.check(scope)
             if failed is not None:
                 raise Refused(f"the launcher's static_assert: {failed}")
             config = kernel_config(kernel_type(self.launcher, scope))
-            return Sized(config, self.footprint(config))
+            return Sized(config, self.footprint(config, regions))
         except Refused as refusal:
             refused = Footprint(model.ENGINE, refused=str(refusal), budget=refusal.budget)
             return Sized(self._without_sizes(arguments), refused)
         except Unmodelled as error:
             return Sized(self._without_sizes(arguments), None, str(error))
 
-    def footprint(self, config: KernelConfig) -> Footprint:
+    def footprint(self, config: KernelConfig, regions: bool = False) -> Footprint:
         """The footprint of a configuration, the rule of thumb included."""
-        footprint = model.footprint(config, self.cutlass)
+        footprint = model.footprint(config, self.cutlass, regions)
         return msgspec.structs.replace(footprint, envelope=envelope(config), checked=self.cutlass.checked)
 
     def _without_sizes(self, arguments: dict[str, str]) -> KernelConfig | None:

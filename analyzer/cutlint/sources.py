@@ -18,7 +18,8 @@ Progress = Callable[[str, int, int], None]
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What to check and with what. Empty `sources` mean the checkout around `cwd`, or the installed package."""
+    """What to check and with what. Empty `sources` mean the checkout around `cwd`, or the installed package; `regions`:
+    whether the regions of every footprint are wanted."""
 
     sources: tuple[str, ...] = ()
     checkout: str | None = None
@@ -26,6 +27,7 @@ class Request(msgspec.Struct, frozen=True):
     archs: tuple[int, ...] = tuple(ARCHS)
     engine: str = "model"
     cuda_include: Path | None = None
+    regions: bool = False
     cwd: Path = Path()
 
 

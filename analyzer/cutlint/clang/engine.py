@@ -26,7 +26,10 @@ from cutlint.launcher import Launcher
 from cutlint.records import Checkout
 
 ENGINE = "clang"
-_BATCH = 24  # instantiations to a unit: they share templates, and a failure costs as many again
+_SMALL, _LARGE = (
+    44,
+    256,
+)  # instantiations to a unit. What they share costs as much as dozens of them, but memory 8 MB each
 _SAVED_EVERY = 5.0  # seconds between additions to the cache
 
 Progress = Callable[[int, int], None]
@@ -203,10 +206,17 @@ def _refusal(error: Error) -> Footprint:
 
 
 def _batches(count: int, jobs: int) -> list[Batch]:
-    """Numbers 0 to `count` in batches of like size, neighbours together; as many for each of `jobs`."""
-    rounds = max(1, -(-count // (_BATCH * jobs)))
-    parts = min(count, rounds * jobs)
-    return [tuple(range(part * count // parts, (part + 1) * count // parts)) for part in range(parts)]
+    """Numbers 0 to `count` in batches, neighbours together: large ones first, smaller ones so that all `jobs` end alike."""
+    batches: list[Batch] = []
+    start = 0
+    while start < count:
+        left = count - start
+        size = min(max(_SMALL, -(-left // (2 * jobs))), _LARGE, left)
+        if left - size < _SMALL // 2 and len(batches) >= jobs:
+            size = left
+        batches.append(tuple(range(start, start + size)))
+        start += size
+    return batches
 
 
 def _cores() -> int:

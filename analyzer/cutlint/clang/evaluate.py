@@ -33,11 +33,11 @@ from cutlint.clang.regions import regions
 _UNIT = "/cutlint/probe.cpp"  # given to libclang as text; no such file need be there
 _SKIP_BODIES = cindex.TranslationUnit.PARSE_SKIP_FUNCTION_BODIES
 _INCOMPLETE = cindex.TranslationUnit.PARSE_INCOMPLETE
-_SPELLED = 200  # characters of a type's name that tell what it is
 _LONGEST = 600  # characters of a compiler's message
 _ASSERTED = re.compile(
     r"static assertion failed(?: due to requirement '(?P<condition>.*?)')?(?:: (?P<message>.*))?", re.DOTALL
 )
+_EMPTY_ARRAY = re.compile(r"\barray_aligned<.*, 0(?:, \d+)?>$", re.DOTALL)
 _FUNCTIONS = frozenset(
     {
         cindex.CursorKind.FUNCTION_DECL,
@@ -211,7 +211,11 @@ def _probes(cursor: Any, prefix: str) -> Iterator[Any]:
 
 
 class _Layouts:
-    """Members of records, with each record type of a translation unit walked once."""
+    """Members of records, with each record type of a translation unit walked once.
+
+    libclang does not show the base classes of an instantiated class template. A class without members of its own is
+    therefore taken as one piece: of data, unless it is as small as an empty class or an array of nothing.
+    """
 
     def __init__(self) -> None:
         self._records: dict[tuple[str, int], tuple[Field, ...]] = {}
@@ -220,14 +224,15 @@ class _Layouts:
         """A member `name` of the canonical type `of`, `offset` bytes from where its record begins; its own members' offsets
         count from the same place."""
         size = of.get_size()
-        spelled = of.spelling[:_SPELLED]
+        spelled = of.spelling
         if of.kind == cindex.TypeKind.CONSTANTARRAY:
             return Field(name, spelled, offset, size, elements=self._elements(of, offset))
         if of.kind != cindex.TypeKind.RECORD:
             return Field(name, spelled, offset, size)
         fields = tuple(_moved(each, offset) for each in self._members(of))
         union = of.get_declaration().kind == cindex.CursorKind.UNION_DECL
-        return Field(name, spelled, offset, size, union, all(each.empty for each in fields), fields)
+        empty = all(each.empty for each in fields) if fields else size == 1 or _EMPTY_ARRAY.search(spelled) is not None
+        return Field(name, spelled, offset, size, union, empty, fields)
 
     def _elements(self, of: Any, offset: int) -> tuple[Field, ...]:
         """The elements of an array, where they are records of records; others are not worth telling apart."""
@@ -241,26 +246,14 @@ class _Layouts:
         declaration = of.get_declaration()
         key = (declaration.get_usr(), declaration.hash)
         if key not in self._records:
-            own = []
+            found = []
             for each in of.get_fields():
                 bits = each.get_field_offsetof()
-                own.append(self.field(each.spelling, each.type.get_canonical(), bits // 8))
-            self._records[key] = (*self._bases(declaration), *own)
+                found.append(self.field(each.spelling, each.type.get_canonical(), bits // 8))
+            if found and found[0].offset > 0:  # nothing but base classes can lie before the first member
+                found.insert(0, Field("", "base classes", 0, found[0].offset))
+            self._records[key] = tuple(found)
         return self._records[key]
-
-    def _bases(self, declaration: Any) -> Iterator[Field]:
-        """Base classes with data. libclang 18 does not tell where they lie: in their order, each where its alignment lets
-        it (Itanium ABI; CUTLASS's storage has neither virtual functions nor virtual bases)."""
-        end = 0
-        for each in declaration.get_children():
-            if each.kind != cindex.CursorKind.CXX_BASE_SPECIFIER:
-                continue
-            base = each.type.get_canonical()
-            align = base.get_align()
-            field = self.field("", base, -(-end // align) * align)
-            if not field.empty:
-                end = field.offset + field.size
-                yield field
 
 
 def _moved(field: Field, by: int) -> Field:

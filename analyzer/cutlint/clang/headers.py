@@ -125,7 +125,7 @@ def _files(tree: Path) -> Iterable[tuple[str, str]]:
     for folder, subfolders, names in os.walk(top):
         subfolders[:] = [each for each in subfolders if not each.startswith(".")]
         for name in names:
-            if os.path.splitext(name)[1] in _SUFFIXES:  # noqa: PTH122: a thousand files, faster
+            if name[name.rfind(".") if "." in name else len(name) :] in _SUFFIXES:
                 path = f"{folder}/{name}"
                 yield path[len(top) :], path
 

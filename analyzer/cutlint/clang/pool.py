@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from types import TracebackType
 from typing import IO
 
@@ -69,8 +70,8 @@ class Pool:
 class _Worker:
     def __init__(self) -> None:
         self._setup: Setup | None = None
-        self._errors = tempfile.TemporaryFile()
-        path = os.pathsep.join(os.path.abspath(each) for each in sys.path)  # noqa: PTH100: what this process imports from
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115
+        path = os.pathsep.join(str(Path(each).absolute()) for each in sys.path)  # what this process imports from
         self._process = subprocess.Popen(
             [sys.executable, "-m", "cutlint.clang.evaluate"],
             stdin=subprocess.PIPE,

@@ -8,8 +8,7 @@ from cutlint.footprint.layout import Region
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A member of a record, or (nameless) a base: `offset` from the start of the outermost record, `type` the begin of its
-    canonical spelling.
+    """A member of a record, or (nameless) its bases: `offset` from the start of the outermost record, `type` spelled in full.
 
     `fields` are its own members; `elements` stands for an array of records and holds one Field an element. A class without
     data has neither, and `empty` set.

@@ -30,8 +30,6 @@ _SINGLE = {
 }
 _OPERANDS = frozenset({"A", "B", "SFA", "SFB", "C", "D"})
 _OPERAND = re.compile(r"smem_(?:tensormap_)?(\w+)")
-_ROW = "row broadcast"
-_ROW_BROADCAST = re.compile(r"cutlass::epilogue::fusion::\w*RowBroadcast\w*<")
 _BARRIER = re.compile(r"\w*Barrier\b")
 
 
@@ -64,7 +62,7 @@ def _pieces(field: Field, path: tuple[str, ...]) -> Iterator[_Piece]:
             yield from _pieces(element, path)
     elif field.fields and _tensor_map(path) is None:
         for each in field.fields:
-            yield from _pieces(each, (*path, _ROW if _ROW_BROADCAST.match(each.type) else each.name))
+            yield from _pieces(each, (*path, each.name))
     else:
         yield _piece(field, path)
 
@@ -91,7 +89,7 @@ def _union(field: Field, path: tuple[str, ...]) -> Iterator[_Piece]:
 def _piece(field: Field, path: tuple[str, ...]) -> _Piece:
     mapped = _tensor_map(path)
     if mapped is not None:
-        many = "[" in field.type or "array<" in field.type
+        many = field.type.endswith("]") or "array<" in field.type
         return _Piece(Region("", "tensormaps", field.offset, field.size), _owner(path), mapped, many)
     name, kind = _called(path, field)
     return _Piece(Region(name, kind, field.offset, field.size))
@@ -111,7 +109,7 @@ def _called(path: tuple[str, ...], field: Field) -> tuple[str, str]:
     if operand in _OPERANDS:
         return f"{_owner(path)}{operand}", operand
     if "thread" in path:
-        return f"{_owner(path)}{_ROW if _ROW in path else 'fusion'}", "fusion"
+        return f"{_owner(path)}{'row broadcast' if 'RowBroadcast<' in field.type else 'fusion'}", "fusion"
     if _BARRIER.search(field.type):
         return f"{path[0]} barriers", "barriers"
     return ".".join(each for each in path if each and each != "tensors") or "storage", "other"

@@ -1,8 +1,8 @@
 """What is known after a unit, and what has to be evaluated again.
 
-libclang reports a specialization that fails once in a translation unit. Whatever else in the unit needs the same one shows no
-error, and a wrong size. So a size counts only from a unit without any error; the rest of the unit goes round again
-without those that failed.
+libclang reports a specialization that fails once in a translation unit. Whatever else in the unit needs the same one
+shows no error, and a wrong size. So a size counts only from a unit without any error; the rest of the unit goes round
+again without those that failed.
 """
 
 from __future__ import annotations

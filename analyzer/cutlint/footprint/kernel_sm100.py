@@ -8,7 +8,7 @@ gemm/kernel/sm100_tile_scheduler_group.hpp. All sizes in bytes.
 from __future__ import annotations
 
 from cutlint.footprint.epilogue_sm100 import Epilogue
-from cutlint.footprint.layout import EMPTY, Layout, aligned, array, leaf, struct, with_padding
+from cutlint.footprint.layout import EMPTY, Layout, aligned, array, leaf, struct
 from cutlint.footprint.parts import barriers, pipeline
 from cutlint.footprint.records import Budget, Footprint
 
@@ -56,10 +56,10 @@ def report(
     budget: Budget,
     warps: int,
     stages_sf: int | None = None,
-) -> Footprint:
-    """The footprint that a kernel's storage amounts to; `mainloop` the members of
+) -> tuple[Footprint, Layout]:
+    """The footprint that a kernel's storage amounts to, and that storage; `mainloop` the members of
     ``CollectiveMainloop::SharedStorage``, its tensors first."""
-    return Footprint(
+    sizes = Footprint(
         engine="model",
         total=shared.size,
         mainloop=struct(mainloop).size,
@@ -73,9 +73,9 @@ def report(
         stages_d=epi.stages_d,
         stages_sf=stages_sf,
         align=shared.align,
-        regions=with_padding(shared),
         budget=budget,
     )
+    return sizes, shared
 
 
 def _pipelines(mainloop: Layout, epilogue: Epilogue, accumulators: int, scheduler: int, last: int) -> list[Layout]:

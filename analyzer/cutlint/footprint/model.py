@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import sm90, sm100, sm103, sm120
-from cutlint.footprint.layout import Layout
+from cutlint.footprint.layout import Layout, with_padding
 from cutlint.footprint.records import Footprint, Refused, Unmodelled
 
 ENGINE = "model"
 
 
-def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
-    """The footprint of a kernel; `refused` is set where CUTLASS would not compile it.
+def footprint(config: KernelConfig, cutlass: Cutlass, regions: bool = True) -> Footprint:
+    """The footprint of a kernel; `refused` is set where CUTLASS would not compile it. `regions`: whether to list them,
+    which takes as long as all the rest.
 
     Raises:
         Unmodelled: where there is no model, so that no figure can be given.
     """
     try:
-        return _family(config.arch).footprint(config, cutlass)
+        sizes, storage = _family(config.arch).footprint(config, cutlass)
     except Refused as refusal:
         return Footprint(ENGINE, refused=str(refusal), budget=refusal.budget)
+    return replace(sizes, regions=with_padding(storage)) if regions else sizes
 
 
 def epilogue_size(config: EpilogueConfig) -> int:
@@ -46,7 +50,7 @@ class _Epilogue(Protocol):
 class _Family(Protocol):
     """What each architecture's module offers."""
 
-    def footprint(self, config: KernelConfig, cutlass: Cutlass) -> Footprint: ...
+    def footprint(self, config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]: ...
     def epilogue(self, config: EpilogueConfig) -> _Epilogue: ...
 
 

@@ -51,8 +51,8 @@ class Mainloop(msgspec.Struct, frozen=True):
         return sum(each.stage for each in self.operands) + sum(each.stage for each in self.scales)
 
 
-def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
-    """The footprint of an Sm100 kernel.
+def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]:
+    """The footprint, without regions, and the laid-out SharedStorage of an Sm100 kernel.
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.

@@ -14,7 +14,7 @@ from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm100, kernel_sm100
 from cutlint.footprint.epilogue_sm100 import Epilogue
-from cutlint.footprint.layout import round_up, struct
+from cutlint.footprint.layout import Layout, round_up, struct
 from cutlint.footprint.parts import SCALE_COLUMNS, SCALE_ROWS, ScaleFactors, operand, pipeline, tensor_maps
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 from cutlint.footprint.sm100 import ALIGNMENT, check_capacity, check_cluster, scale_storage
@@ -25,8 +25,8 @@ STAGE_K = 128  # bytes of K in a stage of A and B
 _SCHEDULE = re.compile(r"KernelPtrArrayTmaWarpSpecialized[12]SmBlockScaledMxNvf4UltraVs(16|32)Sm103\w*")
 
 
-def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
-    """The footprint of an Sm103 kernel.
+def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]:
+    """The footprint, without regions, and the laid-out SharedStorage of an Sm103 kernel.
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.

@@ -11,7 +11,7 @@ from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
-from cutlint.footprint.layout import aligned, round_up, struct, with_padding
+from cutlint.footprint.layout import Layout, aligned, round_up, struct
 from cutlint.footprint.parts import (
     SCALE_COLUMNS,
     SCALE_ROWS,
@@ -39,8 +39,8 @@ _EPILOGUE_SCHEDULES = frozenset(
 _COOPERATIVE = frozenset({"KernelScheduleAuto", "KernelPtrArrayTmaWarpSpecializedCooperative"})
 
 
-def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
-    """The footprint of an Sm120 kernel.
+def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]:
+    """The footprint, without regions, and the laid-out SharedStorage of an Sm120 kernel.
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.
@@ -81,7 +81,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
     barriers = pipeline("mainloop barriers", stages)
     maps = struct([tensor_maps("mainloop.tensor maps A, B, SFA, SFB", 4)], align=128)
     shared = kernel_sm90.shared_storage(tensors, barriers, maps, epi)
-    return Footprint(
+    sizes = Footprint(
         engine="model",
         total=shared.size,
         mainloop=struct([tensors, maps, aligned(barriers, 16)]).size,
@@ -94,11 +94,11 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         stages_c=epi.policy.stages_c,
         stages_d=epi.policy.stages_d,
         align=shared.align,
-        regions=with_padding(shared),
         fails_in_nvcc=_fails_in_nvcc(m, n, cutlass.sm120_pads_scales_of_b),
         accumulator_registers=m * n // MMA_THREADS,
         budget=budget,
     )
+    return sizes, shared
 
 
 def epilogue(config: EpilogueConfig) -> Epilogue:

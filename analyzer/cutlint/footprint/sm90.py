@@ -13,7 +13,7 @@ from cutlint.config import EpilogueConfig, KernelConfig, element_bits
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, gmma, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
-from cutlint.footprint.layout import round_up, struct, with_padding
+from cutlint.footprint.layout import Layout, round_up, struct
 from cutlint.footprint.parts import operand, pipeline, tensor_maps
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 
@@ -32,8 +32,8 @@ _MMA_THREADS = {
 _TILE_M = {COOPERATIVE: 128, PINGPONG: 64}  # epilogue schedule -> rows of a subtile
 
 
-def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
-    """The footprint of an Sm90 kernel.
+def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]:
+    """The footprint, without regions, and the laid-out SharedStorage of an Sm90 kernel.
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.
@@ -70,7 +70,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         shared = kernel_sm90.pingpong_storage(tensors, barriers, maps, epi)
     else:
         shared = kernel_sm90.shared_storage(tensors, barriers, maps, epi)
-    return Footprint(
+    sizes = Footprint(
         engine="model",
         total=shared.size,
         mainloop=struct([tensors, maps, barriers]).size,
@@ -83,11 +83,11 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> Footprint:
         stages_c=epi.policy.stages_c,
         stages_d=epi.policy.stages_d,
         align=shared.align,
-        regions=with_padding(shared),
         accumulator_registers=a.rows * b.rows // mma_threads,
         fails_in_nvcc=_fails_in_nvcc(config),
         budget=budget,
     )
+    return sizes, shared
 
 
 def _fails_in_nvcc(config: KernelConfig) -> str | None:
