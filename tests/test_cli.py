@@ -85,7 +85,7 @@ def test_one_file_without_a_launcher_at_hand(tmp_path: Path) -> None:
     assert "--checkout" in done.stderr
 
 
-@pytest.mark.parametrize(("target", "code"), [("rtx-pro-6000", 1), ("gb10", 1), ("h200", 0)])
+@pytest.mark.parametrize(("target", "code"), [("rtx-pro-6000", 1), ("gb10", 1), ("h200", 2)])
 def test_targets_choose_what_counts(tmp_path: Path, target: str, code: int) -> None:
     assert check_file(tmp_path, FAILING, "--target", target).returncode == code
 
@@ -250,8 +250,9 @@ def test_a_launcher_without_its_macro(tmp_path: Path) -> None:
     launcher = tmp_path / "checkout" / LAUNCHER.relative_to(CHECKOUT)
     launcher.write_text("#pragma once\n")
     done = cutlint("check", "--generate", cwd=tmp_path / "checkout")
-    assert done.returncode == 0
+    assert done.returncode == 2, "nothing was checked"
     assert f"defines {MACRO}" in done.stdout
+    assert "not one of 32 instantiations" in done.stderr
 
 
 def test_hostile_names_appear_as_text(tmp_path: Path) -> None:
@@ -262,6 +263,75 @@ def test_hostile_names_appear_as_text(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "\x1b" not in done.stdout
     assert r"\x1b[31mred\n" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cutlint.toml", '[per-file-ignores]\n"!" = ["CUT101"]\n'),
+        ("cutlint.toml", '[per-file-ignores]\n"*" = ["NO1"]\n'),
+    ]
+    + [("cutlint.toml", "select = ["), ("cutlint.toml", "select = 3")],
+)
+def test_bad_configuration(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    done = check_file(tmp_path, FAILING)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_project_file_that_is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("tool = 3\n")
+    assert check_file(tmp_path, FAILING).returncode == 1
+
+
+def test_patterns_are_relative_to_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "cutlint.toml").write_text('[per-file-ignores]\n"gen/*" = ["CUT101"]\n')
+    (tmp_path / "gen").mkdir()
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "gen" / "kernels.cu").write_text(FAILING)
+    for cwd, source in ((tmp_path, "gen"), (tmp_path, tmp_path / "gen"), (tmp_path / "sub", "../gen")):
+        assert cutlint("check", source, "--checkout", CHECKOUT, cwd=cwd).returncode == 0
+
+
+def test_output_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "kernels.cu").write_text(FAILING)
+    words = [sys.executable, "-m", "cutlint.cli", "check", "kernels.cu", "--checkout", str(CHECKOUT)]
+    done = subprocess.run(
+        words,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(words, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+        assert done.returncode == 2
+        assert b"Traceback" not in done.stderr
+
+
+def test_nothing_in_a_file_is_skipped_in_silence(tmp_path: Path) -> None:
+    wrapper = f"#define W(N) {FITTING.strip().replace('256', 'N')}\nW(256);\n"
+    done = check_file(tmp_path, FITTING + wrapper + "INSTANTIATE_TMA_WARP_SP")
+    assert "wraps instantiations" in done.stdout
+    assert "INSTANTIATE_TMA_WARP_SP is not followed by arguments" in done.stdout
+
+
+def test_files_without_instantiations_are_named(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.cu").write_text("// nothing\n")
+    (tmp_path / "d.cu").write_text(FITTING)
+    done = cutlint("check", ".", "--checkout", CHECKOUT, cwd=tmp_path)
+    assert "3 files hold no instantiation that cutlint knows: a.cu, b.cu, c.cu" in done.stdout
+
+
+def test_conditions_nested_without_end(tmp_path: Path) -> None:
+    text = "#if A\n" * 10_000 + FITTING + "#endif\n" * 10_000
+    assert "CUT101" in check_file(tmp_path, text + FAILING).stdout
 
 
 def test_a_name_that_is_not_utf8(tmp_path: Path) -> None:

@@ -137,6 +137,89 @@ def test_an_unknown_name_is_named(edited: Edited) -> None:
     assert "AlignmentOfAct" in sized.reason
 
 
+FUSION = "constexpr static EpilogueFusion FUSION = EpilogueFusion::FUSION_;"
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["FUSION{EpilogueFusion::FUSION_};", "FUSION(EpilogueFusion::FUSION_);", "FUSION = {EpilogueFusion::FUSION_};"],
+)
+def test_every_form_of_initializer(edited: Edited, form: str) -> None:
+    assert total(edited((FUSION, f"constexpr static EpilogueFusion {form}"))) == (102_400, 3)
+
+
+def test_typedefs(edited: Edited) -> None:
+    assert total(edited(("using T = DataType_;", "typedef DataType_ T;"))) == (102_400, 3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("FUSION == EpilogueFusion::FINALIZE", "FUSED == EpilogueFusion::FINALIZE"),
+        ("cutlass::platform::is_same<T, SafeFP8>", "cutlass::platform::is_same<T, SomeType>"),
+        ("static_cast<int>(", "static_cast<uint8_t>("),
+        ("FUSION = EpilogueFusion::FUSION_;", "FUSION = EpilogueFusion::FUSION_ + unreadable.member;"),
+    ],
+)
+def test_a_guess_is_no_answer(edited: Edited, change: tuple[str, str]) -> None:
+    sizer = edited(change)
+    sized = sizer.size(sm120(sizer.launcher, FAILING, "FINALIZE"))
+    assert sized.footprint is None
+    assert sized.reason is not None
+
+
+@pytest.mark.parametrize("arguments", [{"FUSION_": "FINALISE"}, {"CTA_K_": "64 + 64"}])
+def test_arguments_that_mean_nothing_known(sizers: dict[str, Sizer], arguments: dict[str, str]) -> None:
+    sizer = sizers["0.7.4"]
+    sized = sizer.size({**sm120(sizer.launcher, FAILING, "FINALIZE"), **arguments})
+    assert sized.footprint is None
+    assert sized.reason is not None
+
+
+def test_what_is_not_needed_need_not_be_read(edited: Edited) -> None:
+    sizer = edited(
+        ("using T = DataType_;", "using T = DataType_; const int n = input.count; constexpr float eps = 1e-5f;")
+    )
+    assert total(sizer) == (102_400, 3)
+
+
+@pytest.mark.parametrize(
+    ("condition", "extra"), [("#if 0", 0), ("#if 1", 4096), ("#ifndef ENABLE_FP4", 0), ("#ifdef ENABLE_FP4", 4096)]
+)
+def test_conditions_around_constants(edited: Edited, condition: str, extra: int) -> None:
+    lines = (
+        f"{condition}\nconstexpr int kExtra = 4096;\n#else\nconstexpr int kExtra = 0;\n#endif\n#define INSTANTIATE_TMA"
+    )
+    sizer = edited(("#define INSTANTIATE_TMA", lines), (STAGES, f"{STAGES}kExtra + "))
+    config = sizer.size(sm120(sizer.launcher, FAILING, "FINALIZE")).config
+    assert config is not None
+    assert config.stage_count.carveout == 17_408 + extra
+
+
+def test_a_condition_that_is_not_evaluated(edited: Edited) -> None:
+    lines = "#if VERSION > 3\nconstexpr int kExtra = 4096;\n#else\nconstexpr int kExtra = 0;\n#endif\n#define INSTANTIATE_TMA"
+    sizer = edited(("#define INSTANTIATE_TMA", lines), (STAGES, f"{STAGES}kExtra + "))
+    sized = sizer.size(sm120(sizer.launcher, FAILING, "FINALIZE"))
+    assert sized.footprint is None
+    assert "kExtra" in (sized.reason or "")
+
+
+def test_a_macro_defined_twice(tmp_path: Path) -> None:
+    path = tmp_path / "twice.inl"
+    body = "void ff_________() { using K = GemmUniversal<int>; }"
+    path.write_text(f"#define INSTANTIATE_IT(A_) {body}\n" * 2)
+    found, problems = launcher.read(path, Headers(path, tmp_path))
+    assert found == []
+    assert "more than once" in problems[0].message
+
+
+def test_a_launcher_that_is_not_utf8(tmp_path: Path) -> None:
+    path = tmp_path / LAUNCHER.relative_to(CHECKOUT)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(LAUNCHER.read_bytes().replace(b"or be FP8", b"or be \xff FP8"))
+    assert len(launcher.read(path, Headers(path, tmp_path))[0]) == 1
+
+
 def test_line_continuations_with_carriage_returns(tmp_path: Path) -> None:
     path = tmp_path / LAUNCHER.relative_to(CHECKOUT)
     path.parent.mkdir(parents=True)
@@ -152,17 +235,21 @@ def test_line_continuations_with_carriage_returns(tmp_path: Path) -> None:
     ("body", "message"),
     [
         ("{ using K = cutlass::gemm::kernel::GemmUniversal<int>", "is not a function"),
-        ("void f() { using K = int; /* GemmUniversal */ }", None),
+        ("void f() { using K = int; /* GemmUniversal */ }", "names no GemmUniversal"),
         ("void ff_________() { auto x = GemmUniversal<int>{}; }", "no alias of GemmUniversal"),
-        ("void ff_________() { using K = GemmUniversal<int, ???>; }", "unexpected"),
+        ("void ff_________() { using A = GemmUniversal<int>; using B = GemmUniversal<int>; }", "2 aliases"),
+        (
+            "void ff_________() { using X = int; { using X = float; using K = GemmUniversal<X>; } }",
+            "'X' is defined twice",
+        ),
     ],
 )
-def test_macros_that_are_no_launchers(tmp_path: Path, body: str, message: str | None) -> None:
+def test_macros_that_are_no_launchers(tmp_path: Path, body: str, message: str) -> None:
     path = tmp_path / "odd.inl"
     path.write_text(f"#define INSTANTIATE_IT(A_, B_) {body}\n")
     found, problems = launcher.read(path, Headers(path, tmp_path))
     assert found == []
-    assert [message in problem.message for problem in problems] == ([True] if message is not None else [])
+    assert [message in problem.message for problem in problems] == [True]
 
 
 def test_whether_the_limit_is_checked(edited: Edited) -> None:

@@ -64,7 +64,7 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
     analyzed: list[Analyzed] = []
 
     def work(paths: Sequence[Path]) -> tuple[int, list[Analyzed], list[Problem]]:
-        return len(paths), *_files(paths, found, sizers, source.base, request.regions, single=len(files) == 1)
+        return len(paths), *_files(paths, found, sizers, source.base, request.regions)
 
     done = 0
     progress("reading", done, len(files))
@@ -73,10 +73,25 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
         progress("reading", done, len(files))
         analyzed.extend(_with_sizer(each, sizers) for each in some)
         problems.extend(wrong)
+    problems = _empty_together(problems)
     if request.engine != "model":
         analyzed = _by_clang(analyzed, source.base, request, progress)
     problems.extend(_unsized(analyzed))
     return Analysis(source.found, cutlass, len(files), tuple(found.values()), tuple(analyzed), tuple(problems))
+
+
+EMPTY = "holds no instantiation that cutlint knows"
+
+
+def _empty_together(problems: list[Problem]) -> list[Problem]:
+    """The files without instantiations as one problem."""
+    empty = [each for each in problems if each.message == EMPTY]
+    if len(empty) < 2:
+        return problems
+    named = ", ".join(Path(each.file).name for each in empty[:5])
+    more = f" and {len(empty) - 5:,} more" if len(empty) > 5 else ""
+    together = Problem(empty[0].file, f"{len(empty):,} files hold no instantiation that cutlint knows: {named}{more}")
+    return [*(each for each in problems if each.message != EMPTY), together]
 
 
 def _by_clang(analyzed: Sequence[Analyzed], base: Checkout, request: Request, progress: Progress) -> list[Analyzed]:
@@ -112,11 +127,18 @@ def _with_clang(each: Analyzed, footprint: Footprint, both: bool) -> Analyzed:
 def _launchers(base: Checkout) -> tuple[dict[str, Launcher], list[Problem]]:
     found: dict[str, Launcher] = {}
     problems: list[Problem] = []
+    twice: set[str] = set()
     for path in base.launchers:
         read, wrong = launchers.read(path, Headers(path, base.root))
         problems.extend(wrong)
         for each in read:
-            found.setdefault(each.name, each)
+            if each.name in found or each.name in twice:
+                twice.add(each.name)
+                found.pop(each.name, None)
+                message = f"{each.name} is defined by another launcher too; which one counts is not known"
+                problems.append(Problem(each.path, message, each.range_at(None)))
+            else:
+                found[each.name] = each
     return found, problems
 
 
@@ -131,7 +153,6 @@ def _files(
     sizers: dict[str, Sizer],
     base: Checkout,
     regions: bool,
-    single: bool,
 ) -> tuple[list[Analyzed], list[Problem]]:
     """What the files `paths` hold, without sizers (another process may be asking)."""
     analyzed: list[Analyzed] = []
@@ -140,8 +161,8 @@ def _files(
     for path in paths:
         listed, wrong = reading.read(path, macros)
         problems.extend(wrong)
-        if not listed and not wrong and (single or path.name.endswith(".generated.cu")):
-            problems.append(Problem(str(path), "holds no instantiation that cutlint knows"))
+        if not listed and not wrong:
+            problems.append(Problem(str(path), EMPTY))
         analyzed.extend(_analyze(each, found, sizers, base, regions, problems) for each in listed)
     return analyzed, problems
 
@@ -181,7 +202,7 @@ def _no_launcher(name: str, base: Checkout) -> str:
     if not base.launchers:
         return f"no launcher is at hand for {name}; name a checkout that has it with --checkout"
     if name.startswith("INSTANTIATE_"):
-        return f"no launcher of {base.label} defines {name}"
+        return f"no launcher of {base.label} that could be read defines {name}"
     return f"cutlint has no model of {name} yet"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,9 +122,10 @@ def check(
     from cutlint.run import check as run
     from cutlint.sources import Request
 
-    settings = setting.find(Path.cwd())
+    found = setting.find(Path.cwd())
     given: dict[str, Any] = {"select": _words(select), "ignore": _words(ignore), "target": targets, "fail_on": fail_on}
-    settings = msgspec.structs.replace(settings, **{name: value for name, value in given.items() if value})
+    settings = msgspec.structs.replace(found.settings, **{name: value for name, value in given.items() if value})
+    found = msgspec.structs.replace(found, settings=settings)
     request = Request(
         sources=sources,
         checkout=checkout,
@@ -134,7 +137,7 @@ def check(
         cwd=Path.cwd(),
     )
     with shown() as progress:
-        outcome = run(request, settings, rule_folders, everything, progress)
+        outcome = run(request, found, rule_folders, everything, progress)
     _write(outcome.report, form, output)
     for error in outcome.errors:
         click.echo(f"error: {error}", err=True)
@@ -174,8 +177,6 @@ def _write(report: Report, form: str, output: Path | None) -> None:
     if form == "json":
         write(output, to_json(report))
         return
-    import io
-
     from rich.console import Console
 
     from cutlint.text import render
@@ -206,8 +207,6 @@ def byte_map(
 
     SOURCE is as for check, or file.cu:LINE for the instantiation at that line.
     """
-    import contextlib
-
     from cutlint import bytemap
     from cutlint import targets as targeting
     from cutlint.progress import shown
@@ -285,6 +284,9 @@ def targets() -> None:
 
 def main() -> None:
     """The entry point: errors become messages, never tracebacks."""
+    for stream in (sys.stdout, sys.stderr):  # a report is written even where × cannot be
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         cli(standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -300,6 +302,11 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(2)
+    except OSError as error:
+        click.echo(f"error: {error.strerror or error}", err=True)
+        with contextlib.suppress(OSError, ValueError):
+            sys.stdout.close()  # or Python says at exit that it cannot be flushed
         sys.exit(2)
 
 

@@ -148,6 +148,9 @@ class Guard(msgspec.Struct, frozen=True):
     condition: str | None
 
 
+MAX_CONDITIONS = 16  # innermost conditions that a guard spells out
+
+
 def guards(plain: bytes) -> list[Guard]:
     """The file cut at its conditional directives. `plain` is without comments and line continuations."""
     levels: list[list[str]] = []  # for each open #if: its branches so far; the last one is the current
@@ -161,9 +164,20 @@ def guards(plain: bytes) -> list[Guard]:
                 levels.pop()
         elif levels:
             levels[-1].append("" if word == "else" else _condition(word[4:], text))
-        parts = [part for level in levels for part in (*(f"!({each})" for each in level[:-1]), level[-1]) if part]
-        result.append(Guard(match.end(), " && ".join(parts) or None))
+        result.append(Guard(match.end(), _joined(levels)))
     return result
+
+
+def _joined(levels: list[list[str]]) -> str | None:
+    """The conditions of all open levels, the innermost `MAX_CONDITIONS` of them."""
+    parts: list[str] = []
+    for level in reversed(levels):
+        if level[-1]:
+            parts.append(level[-1])
+        parts.extend(f"!({each})" for each in reversed(level[-MAX_CONDITIONS - 1 : -1]))
+        if len(parts) > MAX_CONDITIONS:
+            return " && ".join(["...", *reversed(parts[:MAX_CONDITIONS])])
+    return " && ".join(reversed(parts)) or None
 
 
 def _condition(suffix: str, text: str) -> str:
@@ -171,7 +185,7 @@ def _condition(suffix: str, text: str) -> str:
 
 
 def guard_at(offset: int, found: list[Guard]) -> str | None:
-    return found[bisect_right([guard.start for guard in found], offset) - 1].condition
+    return found[bisect_right(found, offset, key=lambda guard: guard.start) - 1].condition
 
 
 def depth_exceeds(node: Node, limit: int = MAX_DEPTH) -> bool:

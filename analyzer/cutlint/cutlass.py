@@ -53,7 +53,9 @@ class Cutlass:
     def version(self) -> tuple[int, int, int]:
         text = self._text("cutlass/version.h").decode("utf-8", "replace")
         found = [re.search(rf"#define\s+CUTLASS_{part}\s+(\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
-        major, minor, patch = (int(each.group(1)) if each else -1 for each in found)
+        if not all(found):
+            raise Unmodelled("CUTLASS's version.h does not say which version it is")
+        major, minor, patch = (int(each.group(1)) for each in found if each)
         return major, minor, patch
 
     @cached_property

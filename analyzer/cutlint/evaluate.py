@@ -14,7 +14,7 @@ from typing import Union
 
 import msgspec
 
-from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part
+from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part, Unreadable
 
 Value = Union["Type", int, bool, str]
 
@@ -46,6 +46,7 @@ Sizeof = Callable[[Type], int]
 Structs = Callable[[str], Mapping[str, Definition]]
 
 VOID = Type("void")
+_WIDE = frozenset({"int", "unsigned", "unsigned int", "size_t", "long", "int32_t", "uint32_t", "int64_t", "uint64_t"})
 _ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
 # sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)
@@ -85,14 +86,17 @@ class Scope:
         sizeof: Sizeof | None = None,
         cache: dict[object, Value] | None = None,
         key: Callable[[str], object] | None = None,
+        enumerators: Callable[[str], frozenset[str]] = lambda name: frozenset(),
     ) -> None:
-        """`cache` shares values with other scopes, under what `key` makes of a name; without them nothing is shared."""
+        """`enumerators` are those of an enumeration, empty where it is not known. `cache` shares values with other
+        scopes, under what `key` makes of a name; without them nothing is shared."""
         self._definitions = definitions
         self._parameters = parameters
         self._structs = structs
         self._sizeof = sizeof
         self._cache = cache
         self._key = key
+        self._enumerators = enumerators
         self._values: dict[str, Value] = {}
         self._open: set[str] = set()
         self._depth = 0
@@ -135,6 +139,8 @@ class Scope:
         try:
             if isinstance(expression, Operation):
                 return self._operation(expression)
+            if isinstance(expression, Unreadable):
+                raise NotUnderstood(expression.message, expression.offset)
             if isinstance(expression, Call):
                 return self._call(expression)
             return self._name(expression)
@@ -245,19 +251,26 @@ class Scope:
             return _unary(operator, left_value, expression.offset)
         right = self.evaluate(operands[1])
         if operator in ("==", "!="):
-            return (left_value == right) == (operator == "==")
+            return self._equal(left_value, right, expression.offset) == (operator == "==")
         return _binary(
             operator, _number(left_value, expression.offset), _number(right, expression.offset), expression.offset
         )
+
+    def _equal(self, left: Value, right: Value, offset: int) -> bool:
+        for each in (left, right):
+            if isinstance(each, Type) and each.owner is not None:
+                listed = self._enumerators(each.owner.name)
+                if listed and each.name not in listed:
+                    raise NotUnderstood(f"'{each.name}' is not an enumerator of {each.owner.name}", offset)
+        return _same((left, right), offset)
 
     def _call(self, call: Call) -> Value:
         last = call.callee.parts[-1]
         if last.text == "sizeof" and len(call.arguments) == 1:
             return self._size(self.evaluate(call.arguments[0]), call.offset)
-        if (
-            last.text in ("static_cast", "decltype", "int", "size_t", "unsigned", "remove_cvref_t")
-            and len(call.arguments) == 1
-        ):
+        if last.text in ("static_cast", "decltype", "int", "size_t", "unsigned") and len(call.arguments) == 1:
+            if last.text == "static_cast" and last.arguments and str(self.evaluate(last.arguments[0])) not in _WIDE:
+                raise NotUnderstood("a cast to a width that may cut the value is not known to cutlint", call.offset)
             return self.evaluate(call.arguments[0])
         values = tuple(self.evaluate(each) for each in call.arguments)
         if call.callee.parts[0].text in self._definitions or call.braces:
@@ -330,6 +343,34 @@ def _stride(arguments: tuple[Value, ...], offset: int) -> Value:
     return Type("Stride", arguments, None, pointers)
 
 
+# Names of CUTLASS and of the launchers' traits that stand for themselves; anything else that is not resolved may be
+# another name of something, so that "different" would be a guess
+_SETTLED = re.compile(
+    r"(Sm\d|Kernel|Epilogue|PtrArray|Tma|NoSmem|Grouped|Stage|OpClass|Row|Column|Collective|Gemm|LinearCombination)\w*"
+)
+
+
+def _same(arguments: tuple[Value, ...], offset: int) -> bool:
+    """``is_same_v`` and ``==``.
+
+    Raises:
+        NotUnderstood: for a difference that rests on a name that cutlint could not resolve.
+    """
+    left, right = arguments
+    if left == right:
+        return True
+    for each in (left, right):
+        if isinstance(each, Type) and not _is_settled(each):
+            raise NotUnderstood(f"'{each}' is not known to cutlint, so it cannot be compared", offset)
+    return False
+
+
+def _is_settled(value: Type) -> bool:
+    name = value.name
+    known = name in ELEMENT_BITS or name in CUTLASS_ELEMENT or name in CUTLASS_ELEMENT.values()
+    return known or bool(value.arguments) or value.owner is not None or _SETTLED.fullmatch(name) is not None
+
+
 def _remove_pointer(arguments: tuple[Value, ...], offset: int) -> Value:
     element = arguments[0]
     if isinstance(element, Type) and element.pointers:
@@ -338,7 +379,7 @@ def _remove_pointer(arguments: tuple[Value, ...], offset: int) -> Value:
 
 
 _TRAITS: dict[str, Callable[[tuple[Value, ...], int], Value]] = {
-    "is_same_v": lambda arguments, offset: arguments[0] == arguments[1],
+    "is_same_v": _same,
     "is_void_v": lambda arguments, offset: arguments[0] == VOID,
     "sizeof_bits_v": _bits,
     "remove_pointer_t": _remove_pointer,

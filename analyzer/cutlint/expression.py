@@ -61,7 +61,14 @@ class Call(msgspec.Struct, frozen=True):
     offset: int
 
 
-Expression = Name | Literal | Operation | Call
+class Unreadable(msgspec.Struct, frozen=True):
+    """An expression that cutlint could not read; whoever needs its value gets `message`."""
+
+    message: str
+    offset: int
+
+
+Expression = Name | Literal | Operation | Call | Unreadable
 
 _PRECEDENCE = {
     "*": 10, "/": 10, "%": 10, "+": 9, "-": 9, "<<": 8, ">>": 8, "<": 7, ">": 7, "<=": 7, ">=": 7,

@@ -26,12 +26,25 @@ class Headers:
         self._path = path
         self._root = root.resolve()
         self._structs: dict[str, dict[str, Definition]] = {}
+        self._enumerations: dict[str, frozenset[str]] = {}
 
     def struct(self, name: str) -> dict[str, Definition]:
         """The aliases and constants that the struct `name` defines; empty when there is no such struct."""
         if name not in self._structs:
             self._structs[name] = self._read(name)
         return self._structs[name]
+
+    def enumerators(self, name: str) -> frozenset[str]:
+        """The enumerators of the enumeration `name`; empty when there is no such one."""
+        if name not in self._enumerations:
+            pattern = re.compile(
+                rb"\benum\s+(?:class\s+|struct\s+)?" + re.escape(name.encode()) + rb"\b[^{};]*\{([^}]*)\}"
+            )
+            matches = [pattern.search(cpp.blank_comments(data)) for data in self.files.values()]
+            bodies = [match.group(1).decode("utf-8", "replace") for match in matches if match is not None]
+            words = [each.split("=")[0].strip() for body in bodies[:1] for each in body.split(",")]
+            self._enumerations[name] = frozenset(word for word in words if word)
+        return self._enumerations[name]
 
     @cached_property
     def files(self) -> dict[Path, bytes]:

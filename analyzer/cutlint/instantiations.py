@@ -50,7 +50,11 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
     problems: list[Problem] = []
     for node, kind in _candidates(data, macros):
         guard = cpp.guard_at(node.start_byte, conditions)
-        if kind == "macro":
+        result: Instantiation | Problem | None
+        if kind == "wrapped":
+            where = source.range(node.start_byte, node.end_byte)
+            result = Problem(str(path), "a macro of this file wraps instantiations: those are not seen", where)
+        elif kind == "macro":
             result = _macro(path, source, blanked, node, guard)
         else:
             result = _template(path, source, blanked, node, guard)
@@ -77,6 +81,8 @@ def _candidates(data: bytes, macros: frozenset[str]) -> Iterator[tuple[Node, str
                 yield node.parent, "template"
         elif node.type in ("identifier", "type_identifier") and node.start_byte == match.start():
             yield node, "macro"
+        elif node.type == "preproc_arg":
+            yield node, "wrapped"
 
 
 def _macro(
@@ -84,10 +90,13 @@ def _macro(
 ) -> Instantiation | Problem | None:
     name = source.slice(node.start_byte, node.end_byte)
     opening = re.compile(rb"\s*\(").match(blanked, node.end_byte)
-    if re.search(rb"#[ \t]*(define|undef|ifdef|ifndef)[ \t]+$", blanked[: node.start_byte][-200:]):
+    if re.search(
+        rb"#[ \t]*(define|undef|ifdef|ifndef)[ \t]+$", blanked[max(0, node.start_byte - 200) : node.start_byte]
+    ):
         return None
     if opening is None:
-        return None
+        where = source.range(node.start_byte, node.end_byte)
+        return Problem(str(path), f"{name} is not followed by arguments (a truncated file?)", where)
     call = cpp.call_arguments(blanked, opening.end() - 1)
     if call is None:
         where = source.range(node.start_byte, node.end_byte)

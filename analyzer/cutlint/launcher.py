@@ -16,12 +16,12 @@ from pathlib import Path
 from tree_sitter import Node
 
 from cutlint import cpp
+from cutlint.chain import KERNEL, definitions_at_file_level, names, read_chain
 from cutlint.evaluate import Definition, Scope, Sizeof, Type, Value
-from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, parse
+from cutlint.expression import Expression, Name, NotUnderstood, Operation, parse
 from cutlint.headers import Headers
 from cutlint.records import Instantiation, Location, Problem, Range
 
-KERNEL = "GemmUniversal"  # cutlass/gemm/kernel/gemm_universal.hpp
 MAX_BYTES = 4 * 2**20
 
 _COMPARES_LIMIT = re.compile(r"sharedMemPerBlockOptin|MaxSharedMemoryPerBlockOptin|max_?(shared|smem)", re.I)
@@ -49,7 +49,10 @@ class Launcher:
         self._file_definitions = file_definitions
         self._headers = headers
         self._text = text
-        self.definitions, self.asserts, self.kernel, self.statements = _chain(body, text)
+        chain = read_chain(body, text, {*parameters, *file_definitions})
+        self.definitions, self.asserts, self.kernel, self.statements = (
+            chain.definitions, chain.asserts, chain.kernel, chain.statements,
+        )  # fmt: skip
         self._caches: dict[bool, dict[object, Value]] = {True: {}, False: {}}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
@@ -106,7 +109,9 @@ class Launcher:
         def key(name: str) -> object:
             return name, needs[name](arguments)
 
-        return Scope(self._scope_definitions, parameters, self._headers.struct, sizeof, cache, key)
+        return Scope(
+            self._scope_definitions, parameters, self._headers.struct, sizeof, cache, key, self._headers.enumerators
+        )
 
     @cached_property
     def _needs_of(self) -> dict[str, Callable[[dict[str, str]], object]]:
@@ -128,7 +133,7 @@ class Launcher:
         if name not in self._needs_cache:
             definition = self._scope_definitions[name]
             found: set[str] = set()
-            for part in _names(definition.value):
+            for part in names(definition.value):
                 if part in self.parameters:
                     found.add(part)
                 elif part in self._scope_definitions and part != name and part not in seen:
@@ -144,8 +149,10 @@ def argument(text: str) -> Expression:
     """A macro argument's text as an expression."""
     data = text.encode()
     statement = b"using argument = " + data + b";"
-    found = list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1]
-    return parse(found)
+    found = parse(list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1])
+    if isinstance(found, Operation) and len(found.operands) > 1:
+        raise NotUnderstood(f"the argument '{text[:80]}' is not one value: the preprocessor puts it in as text")
+    return found
 
 
 def read(path: Path, headers: Headers) -> tuple[list[Launcher], list[Problem]]:
@@ -159,32 +166,55 @@ def read(path: Path, headers: Headers) -> tuple[list[Launcher], list[Problem]]:
     source = cpp.Source(str(path), data)
     text = cpp.blank_comments_only(cpp.join_continuations(data))  # tree-sitter ends a macro at its first comment
     root = cpp.parse(text).root_node
-    launchers: list[Launcher] = []
+    if cpp.depth_exceeds(root):
+        return [], [Problem(str(path), "is nested deeper than any launcher is")]
+    launchers: dict[str, Launcher] = {}
     problems: list[Problem] = []
-    file_definitions: dict[str, Definition] | None = None
+    seen: set[str] = set()
+    file_definitions = definitions_at_file_level(root.named_children, text)
     for macro in cpp.captures("(preproc_function_def) @macro", root).get("macro", ()):
-        if KERNEL.encode() not in text[macro.start_byte : macro.end_byte]:
-            continue
-        if file_definitions is None:
-            file_definitions = definitions_at_file_level(root, text)
-        name_node, parameter_node = macro.child_by_field_name("name"), macro.child_by_field_name("parameters")
+        name_node = macro.child_by_field_name("name")
         span = (name_node.start_byte, name_node.end_byte) if name_node else (macro.start_byte, macro.end_byte)
         name = source.slice(*span)
-        parameters = tuple(
-            source.slice(child.start_byte, child.end_byte)
-            for child in (parameter_node.named_children if parameter_node else ())
-            if child.type == "identifier"
-        )
-        body = _body(text, macro)
-        if body is None:
-            problems.append(Problem(str(path), f"the body of {name} is not a function", source.range(*span)))
+        where = source.range(*span)
+        if KERNEL.encode() not in text[macro.start_byte : macro.end_byte]:
+            if name.startswith("INSTANTIATE_"):
+                problems.append(Problem(str(path), f"the body of {name} names no {KERNEL}", where))
             continue
+        if name in seen:
+            launchers.pop(name, None)
+            problems.append(
+                Problem(str(path), f"{name} is defined more than once; which one counts is not known", where)
+            )
+            continue
+        seen.add(name)
         try:
-            launchers.append(Launcher(source, name, parameters, span, *body, file_definitions, headers))
+            launchers[name] = _launcher(source, text, macro, name, span, file_definitions, headers)
         except NotUnderstood as error:
-            where = source.range(*span) if error.offset is None else source.range(error.offset, error.offset + 1)
-            problems.append(Problem(str(path), f"{name}: {error}", where))
-    return launchers, problems
+            place = where if error.offset is None else source.range(error.offset, error.offset + 1)
+            problems.append(Problem(str(path), f"{name}: {error}", place))
+    return list(launchers.values()), problems
+
+
+def _launcher(
+    source: cpp.Source,
+    text: bytes,
+    macro: Node,
+    name: str,
+    span: tuple[int, int],
+    file_definitions: dict[str, Definition],
+    headers: Headers,
+) -> Launcher:
+    listed = macro.child_by_field_name("parameters")
+    parameters = tuple(
+        source.slice(child.start_byte, child.end_byte)
+        for child in (listed.named_children if listed else ())
+        if child.type == "identifier"
+    )
+    body = _body(text, macro)
+    if body is None:
+        raise NotUnderstood("its body is not a function", span[0])
+    return Launcher(source, name, parameters, span, *body, file_definitions, headers)
 
 
 def _body(text: bytes, macro: Node) -> tuple[Node, bytes] | None:
@@ -217,137 +247,6 @@ def _matching(blanked: bytes, opening: int) -> int | None:
         if depth == 0:
             return match.start()
     return None
-
-
-# what a body declares at compile time, besides constants
-_DECLARING = frozenset(
-    {
-        "alias_declaration", "using_declaration", "type_definition", "static_assert_declaration",
-        "namespace_alias_definition", "struct_specifier", "class_specifier", "union_specifier", "enum_specifier",
-    }
-)  # fmt: skip
-
-
-def _chain(body: Node, text: bytes) -> tuple[dict[str, Definition], dict[str, str], str, tuple[str, ...]]:
-    """The definitions visible where the kernel's alias stands, the messages of the static_asserts before it (by the name
-    under which their conditions are among the definitions), that alias's name, and the texts of all statements up to
-    the alias that mean something at compile time, white space folded."""
-    kernel: Node | None = None
-    for alias in cpp.captures("(alias_declaration) @alias", body).get("alias", ()):
-        if f"{KERNEL}<".encode() in re.sub(rb"\s+", b"", text[alias.start_byte : alias.end_byte]):
-            kernel = alias
-            break
-    if kernel is None:
-        raise NotUnderstood(f"no alias of {KERNEL}<...> in the macro's body", body.start_byte)
-    blocks: list[Node] = []
-    node: Node | None = kernel
-    while node is not None and node != body:
-        if node.type in ("compound_statement", "declaration_list"):
-            blocks.append(node)
-        node = node.parent
-    definitions: dict[str, Definition] = {}
-    asserts: dict[str, str] = {}
-    statements: list[str] = []
-    for block in (body, *reversed(blocks)):
-        for child in block.named_children:
-            if child.start_byte > kernel.start_byte:
-                break
-            definition = _definition(child, text)
-            if child.type in _DECLARING or (
-                definition is not None and _is_constant(child, definition, definitions, text)
-            ):
-                written = " ".join(text[child.start_byte : child.end_byte].decode("utf-8", "replace").split())
-                statements.append(written if written.endswith(";") else f"{written};")
-            if definition is not None:
-                definitions[definition.name] = definition
-            elif child.type == "static_assert_declaration":
-                definition, message = _static_assert(child, text)
-                definitions[definition.name] = definition
-                asserts[definition.name] = message
-    name = kernel.child_by_field_name("name")
-    assert name is not None  # an alias_declaration always has one
-    return definitions, asserts, text[name.start_byte : name.end_byte].decode("utf-8", "replace"), tuple(statements)
-
-
-def _is_constant(node: Node, definition: Definition, known: dict[str, Definition], text: bytes) -> bool:
-    """Whether a declaration with a value has it at compile time: it is ``constexpr``, or ``const`` and made of such."""
-    words = [token.text for token in cpp.tokens(node, text)]
-    return "constexpr" in words or all(name in known for name in _names(definition.value))
-
-
-def _definition(node: Node, text: bytes) -> Definition | None:
-    """The definition that one statement makes, if it is a ``using X = ...`` or a ``constexpr T x = ...``."""
-    found = list(cpp.tokens(node, text)) if node.type in ("alias_declaration", "declaration") else []
-    words = [token.text for token in found]
-    if "=" not in words or words[-1] != ";":
-        return None
-    equals = words.index("=")
-    if node.type == "declaration" and "constexpr" not in words[:equals] and "const" not in words[:equals]:
-        return None
-    return Definition(words[equals - 1], parse(found[equals + 1 : -1]), (), (node.start_byte, node.end_byte))
-
-
-def _static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
-    condition, message = node.child_by_field_name("condition"), node.child_by_field_name("message")
-    assert condition is not None  # a static_assert_declaration always has one
-    words = (
-        []
-        if message is None
-        else re.findall(r'"((?:\\.|[^"\\])*)"', text[message.start_byte : message.end_byte].decode())
-    )
-    definition = Definition(
-        f"static_assert@{node.start_byte}",
-        parse(list(cpp.tokens(condition, text))),
-        (),
-        (node.start_byte, node.end_byte),
-    )
-    return definition, "".join(words) or " ".join(text[condition.start_byte : condition.end_byte].decode().split())
-
-
-def definitions_at_file_level(root: Node, data: bytes) -> dict[str, Definition]:
-    """Aliases and constants outside any function, as a build with every feature enabled sees them.
-
-    The launchers' ``#ifdef ENABLE_FP8 ... #else ... #endif`` define ``SafeFP8`` and the like; cutlint looks at what
-    the kernels are when they are built, so the first branch counts.
-    """
-    definitions: dict[str, Definition] = {}
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        for child in node.named_children:
-            if child.type in (
-                "namespace_definition",
-                "declaration_list",
-                "preproc_ifdef",
-                "preproc_if",
-                "linkage_specification",
-            ):
-                stack.append(child)
-            elif child.type in ("alias_declaration", "declaration"):
-                try:
-                    definition = _definition(child, data)
-                except NotUnderstood:
-                    continue  # whoever needs it will be told that the name is not known
-                if definition is not None:
-                    definitions.setdefault(definition.name, definition)
-    return definitions
-
-
-def _names(expression: Expression) -> list[str]:
-    found: list[str] = []
-    stack: list[Expression] = [expression]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Name):
-            found.extend(part.text for part in current.parts)
-            stack.extend(each for part in current.parts for each in part.arguments or ())
-        elif isinstance(current, Operation):
-            stack.extend(current.operands)
-        elif isinstance(current, Call):
-            stack.extend((current.callee, *current.arguments))
-        else:
-            assert isinstance(current, Literal)
-    return found
 
 
 def _template_arguments(expression: Expression, template: str) -> list[tuple[Expression, ...]]:

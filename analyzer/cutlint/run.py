@@ -17,7 +17,7 @@ from cutlint.errors import CutlintError
 from cutlint.findings import collect
 from cutlint.records import Paths
 from cutlint.report import Report
-from cutlint.settings import Settings
+from cutlint.settings import Found
 from cutlint.sources import Progress, Request, open_source
 from cutlint.targets import Target
 
@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
 
 def check(
     request: Request,
-    settings: Settings,
+    configured: Found,
     rule_folders: Sequence[Path] = (),
     everything: bool = False,
     progress: Progress = lambda what, done, total: None,
@@ -43,15 +43,36 @@ def check(
     Raises:
         CutlintError: when no source at all could be analysed, or the settings make no sense.
     """
-    rules = setting.selected(ruling.load(rule_folders), settings.select, settings.ignore)
+    known = ruling.load(rule_folders)
+    settings = configured.settings
+    rules = setting.selected(known, settings.select, settings.ignore)
     targets = targeting.find(settings.target) if settings.target else targeting.known()
     with contextlib.ExitStack() as stack:
         results, errors = gather(request, stack, progress)
         found = [finding for analysis, paths in results for finding in collect(analysis, rules, targets, paths)]
-        findings = setting.without_ignored_files(found, settings.per_file_ignores)
-        checked = _checked(results, targets, bool(settings.target))
+        findings = setting.without_ignored_files(
+            found, settings.per_file_ignores, known, request.cwd, configured.folder
+        )
+        checked = _checked(results, targets)
         report = reporting.build(results, checked, findings, everything)
-    return Outcome(report, errors)
+    return Outcome(report, (*errors, *_not_done(results, targets)))
+
+
+def _not_done(results: Sequence[Result], targets: Sequence[Target]) -> list[str]:
+    """Sources of which nothing was checked: that is no clean result."""
+    errors = []
+    for analysis, _ in results:
+        every = analysis.instantiations
+        sized = [each for each in every if each.footprint is not None and each.config is not None]
+        label = analysis.checkout.label
+        if every and not sized:
+            errors.append(f"{label}: not one of {len(every):,} instantiations could be sized; see CUT902 for why")
+        elif sized and not any(
+            set(target.runs) & {each.config.arch for each in sized if each.config} for target in targets
+        ):
+            names = ", ".join(target.compute_capability for target in targets)
+            errors.append(f"{label}: none of its kernels runs on {names}")
+    return errors
 
 
 def gather(
@@ -75,8 +96,8 @@ def gather(
     return results, tuple(errors)
 
 
-def _checked(results: Sequence[tuple[Analysis, Paths]], targets: Sequence[Target], named: bool) -> tuple[Target, ...]:
-    """The targets of the run: those the user named, or those that run any of the kernels."""
+def _checked(results: Sequence[tuple[Analysis, Paths]], targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Those of `targets` that run any of the kernels."""
     sized = [each for analysis, _ in results for each in analysis.instantiations if each.footprint is not None]
     archs = {each.config.arch for each in sized if each.config is not None}
-    return tuple(target for target in targets if named or archs & set(target.runs))
+    return tuple(target for target in targets if archs & set(target.runs))

@@ -27,7 +27,14 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     fail_on: FailOn = "error"
 
 
-def find(folder: Path) -> Settings:
+class Found(msgspec.Struct, frozen=True):
+    """Settings and the folder of the file that they are from, which its patterns are relative to."""
+
+    settings: Settings
+    folder: Path
+
+
+def find(folder: Path) -> Found:
     """The settings of the nearest configuration file at `folder` or above; the defaults without one.
 
     Raises:
@@ -36,12 +43,12 @@ def find(folder: Path) -> Settings:
     for each in (folder, *folder.parents):
         own, project = each / "cutlint.toml", each / "pyproject.toml"
         if own.is_file():
-            return _convert(read_toml(own), own)
+            return Found(_convert(read_toml(own), own), each)
         if project.is_file():
-            tools = read_toml(project).get("tool", {})
-            if "cutlint" in tools:
-                return _convert(tools["cutlint"], project)
-    return Settings()
+            tools = read_toml(project).get("tool")
+            if isinstance(tools, dict) and "cutlint" in tools:
+                return Found(_convert(tools["cutlint"], project), each)
+    return Found(Settings(), folder)
 
 
 def _convert(content: object, path: Path) -> Settings:
@@ -70,18 +77,40 @@ def _longest(rule: str, words: Sequence[str]) -> int:
     )
 
 
-def without_ignored_files(findings: Iterable[Finding], ignores: dict[str, tuple[str, ...]]) -> list[Finding]:
-    """The findings that no entry of ``per-file-ignores`` takes away."""
+def without_ignored_files(
+    findings: Iterable[Finding], ignores: dict[str, tuple[str, ...]], rules: Sequence[Rule], cwd: Path, folder: Path
+) -> list[Finding]:
+    """The findings that no entry of ``per-file-ignores`` takes away. Its patterns are relative to `folder`; a file that
+    lies elsewhere (in a release, or generated for the run) is matched as it is reported.
+
+    Raises:
+        CutlintError: for a pattern that is none, or a word that matches no rule.
+    """
     if not ignores:
         return list(findings)
     from pathspec import GitIgnoreSpec
 
-    specs = [(GitIgnoreSpec.from_lines([pattern]), words) for pattern, words in ignores.items()]
+    specs = []
+    for pattern, words in ignores.items():
+        selected(rules, words, ())
+        try:
+            specs.append((GitIgnoreSpec.from_lines([pattern]), words))
+        except ValueError as error:
+            raise CutlintError(f"per-file-ignores: '{pattern}' is no pattern: {error}") from None
     return [
         finding
         for finding in findings
-        if not any(_longest(finding.rule, words) >= 0 and spec.match_file(finding.file) for spec, words in specs)
+        if not any(
+            _longest(finding.rule, words) >= 0 and spec.match_file(name)
+            for spec, words in specs
+            for name in _names(finding.file, cwd, folder)
+        )
     ]
+
+
+def _names(file: str, cwd: Path, folder: Path) -> set[str]:
+    path = cwd / file
+    return {file, path.relative_to(folder).as_posix()} if path.is_relative_to(folder) else {file}
 
 
 def fails(findings: Iterable[Finding], fail_on: FailOn) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -83,7 +84,8 @@ def _roots(found: Checkout, base: Checkout, cwd: Path, is_release: bool) -> tupl
 def _find(source: str | None, request: Request, progress: Progress) -> tuple[Checkout, list[Problem], bool]:
     resolved = checkouts.resolve(source, cwd=request.cwd)
     if isinstance(resolved, Path):
-        found, problems = checkouts.find(resolved, source or str(resolved))
+        whole = Path(os.path.abspath(request.cwd / resolved))  # noqa: PTH100 - links stay as they are
+        found, problems = checkouts.find(whole, source or str(resolved))
         return found, problems, False
     from cutlint.fetch import fetch
 

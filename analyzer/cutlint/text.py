@@ -72,9 +72,9 @@ def _closing(report: Report) -> str:
     summary = report.summary
     parts = [_count(summary.findings[name], name) for name in reversed(SEVERITIES) if summary.findings[name]]
     found = ", ".join(parts) if parts else "No findings"
-    checked = f"{summary.sized + summary.refused:,} of {_count(summary.instantiations, 'instantiation')} checked"
-    targets = ", ".join(target.compute_capability for target in report.targets) or "no target"
-    return f"{found}. {checked} against {targets}."
+    sized = f"{summary.sized + summary.refused:,} of {_count(summary.instantiations, 'instantiation')} sized"
+    targets = ", ".join(target.compute_capability for target in report.targets)
+    return f"{found}. {sized}" + (f", checked against {targets}." if targets else ".")
 
 
 def _count(number: int, noun: str) -> str:

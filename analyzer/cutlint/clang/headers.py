@@ -57,7 +57,8 @@ class Headers(msgspec.Struct, frozen=True):
         major, minor = self.cuda_version // 1000, self.cuda_version % 1000 // 10
         defines = (*_DEFINES, f"__CUDACC_VER_MAJOR__={major}", f"__CUDACC_VER_MINOR__={minor}")
         return (
-            "-std=c++17", "-w", "-ferror-limit=0", "-ftemplate-backtrace-limit=0", "-nostdinc", "-nostdinc++",
+            "-std=c++17", "-w", "-ferror-limit=0", "-ftemplate-backtrace-limit=0", "-fno-spell-checking",
+            "-nostdinc", "-nostdinc++",
             *(f"-I{each}" for each in (STUBS, *self.checkout, *self.cuda)),
             *(f"-isystem{each}" for each in self.system),
             *(f"-D{each}" for each in defines),

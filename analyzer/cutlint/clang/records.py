@@ -8,7 +8,8 @@ from cutlint.footprint.layout import Region
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A member of a record, or (nameless) its bases: `offset` from the start of the outermost record, `type` spelled in full.
+    """A member of a record, or (nameless) its bases: `offset` from the start of the outermost record, `type` in
+    full.
 
     `fields` are its own members; `elements` stands for an array of records and holds one Field an element. A class without
     data has neither, and `empty` set.

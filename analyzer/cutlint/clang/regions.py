@@ -30,6 +30,7 @@ _SINGLE = {
 }
 _OPERANDS = frozenset({"A", "B", "SFA", "SFB", "C", "D"})
 _OPERAND = re.compile(r"smem_(?:tensormap_)?(\w+)")
+_ROW = "row broadcast"  # Sm90RowBroadcast, the only one that stages anything
 _BARRIER = re.compile(r"\w*Barrier\b")
 
 
@@ -62,7 +63,7 @@ def _pieces(field: Field, path: tuple[str, ...]) -> Iterator[_Piece]:
             yield from _pieces(element, path)
     elif field.fields and _tensor_map(path) is None:
         for each in field.fields:
-            yield from _pieces(each, (*path, each.name))
+            yield from _pieces(each, (*path, each.name, *_fusion(path, each)))
     else:
         yield _piece(field, path)
 
@@ -109,10 +110,15 @@ def _called(path: tuple[str, ...], field: Field) -> tuple[str, str]:
     if operand in _OPERANDS:
         return f"{_owner(path)}{operand}", operand
     if "thread" in path:
-        return f"{_owner(path)}{'row broadcast' if 'RowBroadcast<' in field.type else 'fusion'}", "fusion"
+        return f"{_owner(path)}{_ROW if _ROW in path else 'fusion'}", "fusion"
     if _BARRIER.search(field.type):
         return f"{path[0]} barriers", "barriers"
     return ".".join(each for each in path if each and each != "tensors") or "storage", "other"
+
+
+def _fusion(path: tuple[str, ...], field: Field) -> tuple[str, ...]:
+    """What an epilogue's fusion is known as by its type, which its members' names do not tell."""
+    return (_ROW,) if "thread" in (*path, field.name) and "RowBroadcast<" in field.type else ()
 
 
 def _owner(path: Sequence[str]) -> str:
