@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -49,9 +49,9 @@ def open_source(name: str | None, request: Request, stack: contextlib.ExitStack,
         CutlintError: when there is nothing to analyse, with what to do.
     """
     found, problems, is_release = _find(name, request, progress)
-    base = found
+    base, base_is_release = found, is_release
     if request.checkout is not None:
-        base, wrong, _ = _find(request.checkout, request, progress)
+        base, wrong, base_is_release = _find(request.checkout, request, progress)
         problems = [*problems, *wrong]
     elif not found.launchers:
         base = _around(found, request)
@@ -68,17 +68,15 @@ def open_source(name: str | None, request: Request, stack: contextlib.ExitStack,
             f"{found.label} holds generated files but no launcher (.inl) to read them with; name the FlashInfer checkout, "
             "package or release they come from: --checkout PATH or --checkout flashinfer-python==VERSION"
         )
-    roots = _roots(found, base, request.cwd, is_release)
+    releases = [each for each, yes in ((found, is_release), (base, base_is_release)) if yes]
+    roots = _roots(found, releases, request.cwd)
     return Source(found, base, tuple(problems), cache(lambda path: checkouts.display_path(path, roots)))
 
 
-def _roots(found: Checkout, base: Checkout, cwd: Path, is_release: bool) -> tuple[Path, ...]:
-    """The folders that paths are written relative to, by preference."""
-    folders = [root if root.is_dir() else root.parent for root in (found.root, base.root)]
-    generated_in = [
-        each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"
-    ]
-    return (*folders, *generated_in, cwd) if is_release else (cwd, *generated_in, *folders)
+def _roots(found: Checkout, releases: Sequence[Checkout], cwd: Path) -> tuple[Path, ...]:
+    """The folders that paths are written relative to, by preference: a release's own, what was generated, the current."""
+    made = [each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"]
+    return (*(release.root for release in releases), *(made if found in releases else []), cwd, *made)
 
 
 def _find(source: str | None, request: Request, progress: Progress) -> tuple[Checkout, list[Problem], bool]:
