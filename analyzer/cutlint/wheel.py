@@ -15,11 +15,14 @@ from cutlint.errors import CutlintError
 MAX_MEMBER = 64 * 2**20  # bytes of one unpacked file
 MAX_TOTAL = 2 * 2**30  # bytes of all of them
 MAX_COUNT = 50_000  # files
-MANIFEST = "cutlint-manifest.txt"  # a line for each file: its size in bytes and its path
+MANIFEST = "cutlint-manifest-2.txt"  # a line for each file: its size in bytes and its path; 2: what NEEDED became
 NEEDED = (  # as in a .gitignore
     "/flashinfer/data/csrc/nv_internal/**",
     "/flashinfer/data/csrc/**/*.inl",
+    "/flashinfer/data/include/**",
+    "/flashinfer/data/spdlog/include/**",
     "/flashinfer/data/cutlass/include/**",
+    "/flashinfer/data/cutlass/tools/util/include/**",
     "/flashinfer/jit/gemm/cutlass/*.py",
     "/flashinfer/jit/cutlass_gemm/*.py",
     "/*.dist-info/METADATA",
