@@ -38,6 +38,21 @@ class Budget(msgspec.Struct, frozen=True):
         return self.capacity - self.reserved - self.carveout - self.stages * self.stage
 
 
+def need_two_stages(budget: Budget) -> None:
+    """What the Sm90 and Sm120 mainloops assert.
+
+    Raises:
+        Refused: where fewer than two stages fit.
+    """
+    if budget.stages < 2:
+        raise Refused(
+            f"{budget.stages} stage{'' if budget.stages == 1 else 's'} of {budget.stage:,} B fit the "
+            f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: "
+            "Specialization requires Stages set to value 2 or more",
+            budget,
+        )
+
+
 class Footprint(msgspec.Struct, frozen=True):
     """The shared memory of one kernel. All sizes in bytes; None where the compiler refuses the kernel.
 

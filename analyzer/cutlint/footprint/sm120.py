@@ -21,7 +21,7 @@ from cutlint.footprint.parts import (
     scale_factors,
     tensor_maps,
 )
-from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
+from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled, need_two_stages
 from cutlint.footprint.swizzle import select
 
 TILE = (64, 32)  # sm120_compute_tile_shape_or_override, EpilogueTileAuto
@@ -59,13 +59,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     scales_b = scale_factors(max(n, SCALE_ROWS) if cutlass.sm120_pads_scales_of_b else n, k, vector, mma_scales)
     budget = _budget(config, cutlass, m * k * bits_a // 8 + n * k * bits_b // 8 + scales_a.stage + scales_b.stage)
     stages = budget.stages
-    if stages < 2:
-        raise Refused(
-            f"{stages} stage{'' if stages == 1 else 's'} of {budget.stage:,} B fit the "
-            f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: "
-            "Specialization requires Stages set to value 2 or more",
-            budget,
-        )
+    need_two_stages(budget)
     stored_b = (
         _stored_scales_of_b(scales_b, stages, n, k) if cutlass.sm120_pads_scales_of_b else scales_b.stored(stages)
     )

@@ -15,7 +15,7 @@ from cutlint.footprint import epilogue_sm90, gmma, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
 from cutlint.footprint.layout import Layout, round_up, struct
 from cutlint.footprint.parts import operand, pipeline, tensor_maps
-from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
+from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled, need_two_stages
 
 STAGE_ALIGNMENT = 128  # compute_stage_count_or_override's `alignment`
 TMA_ALIGNMENT = 128  # bits: tma_alignment_bytes, get_output_alignment_bits
@@ -48,13 +48,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     epi = epilogue(config.epilogue)
     budget = _budget(config, cutlass, a.stage + b.stage)
     stages = budget.stages
-    if stages < 2:
-        raise Refused(
-            f"{stages} stage{'' if stages == 1 else 's'} of {budget.stage:,} B fit the "
-            f"{budget.capacity - budget.reserved - budget.carveout:,} B that CUTLASS divides: "
-            "Specialization requires Stages set to value 2 or more",
-            budget,
-        )
+    need_two_stages(budget)
     for each in (a, b):
         gmma.check_stages(each, stages)
     tensors = struct(

@@ -10,7 +10,8 @@ from functools import cache
 
 import msgspec
 
-from cutlint.footprint.cute import Mode, compose
+from cutlint.footprint import cute
+from cutlint.footprint.cute import Mode
 from cutlint.footprint.records import Refused
 from cutlint.footprint.swizzle import Atom, select
 
@@ -94,12 +95,9 @@ def check_slice(operand: Operand, stages: int) -> None:
         Refused: where the extents do not divide.
     """
     chosen = operand.atom()
-    keeps, moves = _projections(*_SWIZZLE[chosen.name])
-    pipe = [_mode(stages, operand.rows * operand.k)]
-    layout = operand.layout(chosen.bits // operand.bits)
+    stage = operand.layout(chosen.bits // operand.bits)
     try:
-        for projection, modes in ((keeps, pipe), (moves, pipe), (moves, layout)):
-            compose(projection, modes)
+        cute.check_slice(_SWIZZLE[chosen.name], stage, _mode(stages, operand.rows * operand.k))
     except Refused as error:
         what = f"{operand.name}'s stages of {operand.rows}×{operand.k} elements do not go with swizzle {chosen.name}"
         raise Refused(f"{what}: {error}") from None
@@ -123,20 +121,6 @@ def check_block_scaled_shape(m: int, n: int, two_sm: bool) -> None:
 
 def _who(two_sm: bool) -> str:
     return "a pair of SMs" if two_sm else "one SM"
-
-
-def _projections(moved: int, base: int, distance: int) -> tuple[list[Mode], list[Mode]]:
-    """``swizzle_anti_zy`` and ``swizzle_only_zy`` for Swizzle<moved, base, distance>: what it keeps, what it moves."""
-    extents = (1 << base, 1 << moved, 1 << (distance - moved), 1 << moved, 1)
-    keeps: list[Mode] = []
-    moves: list[Mode] = []
-    stride = 1
-    for index, extent in enumerate(extents):
-        in_masks = index in (1, 3)
-        keeps.append((extent, 0 if in_masks else stride))
-        moves.append((extent, stride if in_masks else 0))
-        stride *= extent
-    return keeps, moves
 
 
 def _mode(extent: int, stride: int) -> Mode:
