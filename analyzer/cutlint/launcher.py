@@ -87,6 +87,19 @@ class Launcher:
                     return tuple((each.parts[-1].text, label) for each, label in named if isinstance(each, Name))
         return ()
 
+    @cached_property
+    def mainloop_parameters(self) -> tuple[str, ...]:
+        """The macro's parameters that the mainloop's builder is given, the stage count aside: instantiations that agree in
+        them share most of their types."""
+        found: set[str] = set()
+        for definition in self.definitions.values():
+            for arguments in _template_arguments(definition.value, "CollectiveBuilder"):
+                if len(arguments) in (12, 13):
+                    given = {name for index, each in enumerate(arguments) if index != 11 for name in names(each)}
+                    found |= given & set(self.parameters)
+                    found.update(*(self._needs(name) for name in given if name in self._scope_definitions))
+        return tuple(name for name in self.parameters if name in found)
+
     def range_at(self, offset: int | None) -> Range:
         """The place of a byte offset; the macro's name when there is none."""
         if offset is None:

@@ -90,6 +90,11 @@ class _Run:
     def key(self, item: Mapping[str, str]) -> str:
         return _digest(*(item[name] for name in self._launcher.parameters))[:32]
 
+    def _likeness(self, item: Mapping[str, str]) -> tuple[str, ...]:
+        """What items are sorted by so that neighbours share most of what makes them costly, their mainloop."""
+        first = self._launcher.mainloop_parameters
+        return tuple(item[name] for name in (*first, *self._launcher.parameters))
+
     def evaluated(self, items: Mapping[str, Mapping[str, str]], jobs: int) -> Iterator[tuple[str, Footprint]]:
         """The footprints of `items`, by their keys, as they come."""
         fit: dict[str, Mapping[str, str]] = {}
@@ -99,7 +104,8 @@ class _Run:
                 yield key, Footprint(ENGINE, refused=reason)
             else:
                 fit[key] = item
-        keys, arguments = list(fit), list(fit.values())
+        keys = sorted(fit, key=lambda key: self._likeness(fit[key]))
+        arguments = [fit[key] for key in keys]
         with ExitStack() as stack:
             pool = stack.enter_context(Pool(min(jobs, max(1, len(keys))), Setup(self._headers.options)))
             made = self._precompile(pool, stack) if keys else Precompiled(())
