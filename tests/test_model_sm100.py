@@ -175,3 +175,24 @@ def test_a_refusal_ends_in_the_compilers_words(row: dict[str, str], words: str) 
     refused = size(row).refused
     assert refused is not None
     assert refused.endswith(words)
+
+
+# What nvcc 13.0 evaluates in the headers of 0.7.4: find_tmem_tensor_col_offset of the accumulators and the scale factors
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        (instantiation(100, "half", "NONE", (128, 64, 64)), 256),
+        (instantiation(100, "__nv_bfloat16", "NONE", (128, 256, 64), cga_m="2"), 512),
+        (instantiation(100, "__nv_bfloat16", "NONE", (64, 256, 64), cga_m="2"), 512),
+        (instantiation(100, "float", "FINALIZE", (128, 192, 32)), 384),
+        (instantiation(100, "SafeFP4", "NONE", (128, 128, 128)), 256 + 8 + 8),
+        (instantiation(100, "SafeFP4", "NONE", (128, 192, 256)), 384 + 16 + 32),
+        (instantiation(100, "SafeFP4", "FINALIZE", (128, 256, 256), cga_m="2"), 448 + 16 + 32),
+        (instantiation(100, "SafeFP4", "NONE", (128, 256, 512)), 448 + 32 + 64),
+        (instantiation(103, "SafeFP4", "NONE", (128, 128, 256)), 256 + 12 + 12),
+        (instantiation(103, "SafeFP4", "NONE", (128, 192, 256)), 384 + 12 + 24),
+        (instantiation(103, "SafeFP4", "FINALIZE", (128, 256, 256)), 384 + 12 + 24),
+    ],
+)
+def test_columns_of_tensor_memory(row: dict[str, str], columns: int) -> None:
+    assert size(row).tensor_memory_columns == columns

@@ -129,10 +129,6 @@ class HeaderStore:
         write(self._folder / f"{key}.known", msgspec.msgpack.encode(known))
         self._drop_unused()
 
-    def drop(self, key: str) -> None:
-        with contextlib.suppress(OSError):
-            (self._folder / f"{key}.known").unlink()
-
     def _drop_unused(self) -> None:
         with contextlib.suppress(OSError):
             by_use = sorted(self._folder.glob("*.pch"), key=lambda each: each.stat().st_mtime, reverse=True)

@@ -55,13 +55,15 @@ class Pool:
     def _answer(self, order: Order) -> Answer:
         said = ""
         for _ in range(2):
+            if self._closed:
+                return Failure("interrupted")
             worker: _Worker | None = getattr(self._own, "worker", None)
             if worker is None:
                 worker = self._own.worker = _Worker()
                 self._workers.append(worker)
             answer = worker.ask(order, self._setup)
-            if answer is not None or self._closed:
-                return answer or Failure("interrupted")
+            if answer is not None:
+                return answer
             said = worker.end()
             self._own.worker = None
         return Failure(f"its process ended{f': {said}' if said else ''}")

@@ -55,6 +55,7 @@ def report(
     epi: Epilogue,
     budget: Budget,
     warps: int,
+    tensor_memory_columns: int,
     stages_sf: int | None = None,
 ) -> tuple[Footprint, Layout]:
     """The footprint that a kernel's storage amounts to, and that storage; `mainloop` the members of
@@ -73,6 +74,7 @@ def report(
         stages_d=epi.stages_d,
         stages_sf=stages_sf,
         align=shared.align,
+        tensor_memory_columns=tensor_memory_columns,
         budget=budget,
     )
     return sizes, shared

@@ -14,7 +14,7 @@ import msgspec
 
 from cutlint.config import EpilogueConfig, KernelConfig, Operand
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import epilogue_sm100, kernel_sm100, umma
+from cutlint.footprint import epilogue_sm100, kernel_sm100, tensor_memory, umma
 from cutlint.footprint.epilogue_sm100 import Epilogue
 from cutlint.footprint.layout import Layout, round_up, struct
 from cutlint.footprint.parts import (
@@ -29,7 +29,6 @@ from cutlint.footprint.parts import (
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 
 ALIGNMENT = 16  # cute::ArrayEngine
-TENSOR_MEMORY = (128, 512)  # rows and 32-bit columns
 ACCUMULATORS = 4  # most stages of a dense kernel's accumulator pipeline
 
 _SCHEDULE = re.compile(r"KernelPtrArrayTmaWarpSpecialized([12])Sm(Nvf4|Mxf8f6f4|)Sm100")
@@ -90,7 +89,12 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     )  # fmt: skip
     warps = kernel_sm100.WARPS + cutlass.sm100_updaters
     check_capacity(shared, budget, cutlass.sm100_asserts_capacity)
-    return kernel_sm100.report(shared, (tensors, mainloop_maps, stage_barriers), epi, budget, warps)
+    if mainloop.scales:
+        vector = mainloop.scales[0].vector
+        columns = tensor_memory.block_scaled(config.cta_tile, mainloop.accumulators, epi.tile[1], vector)
+    else:
+        columns = tensor_memory.accumulators(*config.cta_tile[:2], mainloop.accumulators)
+    return kernel_sm100.report(shared, (tensors, mainloop_maps, stage_barriers), epi, budget, warps, columns)
 
 
 def epilogue(config: EpilogueConfig) -> Epilogue:
@@ -139,7 +143,7 @@ def _dense(config: KernelConfig) -> Mainloop:
 def _accumulators(config: KernelConfig) -> int:
     """Accumulators that tensor memory holds; at M = 64 on one SM two share its rows."""
     m, n, _ = config.cta_tile
-    rows, columns = TENSOR_MEMORY
+    rows, columns = tensor_memory.ROWS, tensor_memory.COLUMNS
     if config.two_sm or m > 64:
         return rows * columns // (m * n)
     return columns // n * 2

@@ -12,7 +12,7 @@ import re
 
 from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import epilogue_sm100, kernel_sm100
+from cutlint.footprint import epilogue_sm100, kernel_sm100, tensor_memory
 from cutlint.footprint.epilogue_sm100 import Epilogue
 from cutlint.footprint.layout import Layout, round_up, struct
 from cutlint.footprint.parts import SCALE_COLUMNS, SCALE_ROWS, ScaleFactors, operand, pipeline, tensor_maps
@@ -57,7 +57,8 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     maps = struct([tensor_maps("mainloop.tensor maps A, B, SFA, SFB", 4)], align=128)
     shared = kernel_sm100.shared_storage_sm103(tensors, barriers, maps, epi, accumulators, scheduler)
     check_capacity(shared, budget, cutlass.sm103_asserts_capacity)
-    return kernel_sm100.report(shared, (tensors, maps), epi, budget, kernel_sm100.SM103_WARPS, stages_sf)
+    columns = tensor_memory.block_scaled((m, n, _buffer_k(k, vector)), accumulators, epi.tile[1], vector)
+    return kernel_sm100.report(shared, (tensors, maps), epi, budget, kernel_sm100.SM103_WARPS, columns, stages_sf)
 
 
 def epilogue(config: EpilogueConfig) -> Epilogue:
@@ -103,9 +104,13 @@ def _check_mainloop(config: KernelConfig) -> None:
 def _scales(rows: int, k: int, vector: int) -> ScaleFactors:
     """One buffer of an operand's scale factors: ``sm103_sfa_smem_atom_layout``, ``sm103_sfb_smem_atom_layout``; blocks
     of 128 rows by 4 scale factors, without holes."""
-    buffer_k = k // (4 if vector == 16 else 2)
-    size = round_up(rows, SCALE_ROWS) * round_up(buffer_k // vector, SCALE_COLUMNS)
+    size = round_up(rows, SCALE_ROWS) * round_up(_buffer_k(k, vector) // vector, SCALE_COLUMNS)
     return ScaleFactors(vector, [(size, 1)], [(vector, 0)])
+
+
+def _buffer_k(k: int, vector: int) -> int:
+    """Elements of K whose scale factors one buffer holds."""
+    return k // (4 if vector == 16 else 2)
 
 
 def _budget(

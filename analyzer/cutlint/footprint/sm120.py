@@ -154,6 +154,8 @@ def _check_mainloop(config: KernelConfig) -> int:
         raise Refused("Scale factor types for A and B must be the same")
     if a.scale_vector != b.scale_vector:
         raise Refused("Scale factor vector size for A and B must be the same")
+    if (a.bits, b.bits) != (4, 4) and a.scale != "float_ue8m0_t":
+        raise Refused(f"{a.scale} cannot scale {a.element} and {b.element}: MX_F4F6F8 only supports ue8m0 SF type")
     if a.layout.rstrip("*") != "RowMajor" or b.layout.rstrip("*") != "ColumnMajor":
         raise Refused("Only TN layout is supported")
     if config.dynamic_cluster:
