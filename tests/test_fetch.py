@@ -13,6 +13,7 @@ import pytest
 
 from cutlint import checkout, fetch, wheel
 from cutlint.errors import CutlintError
+from cutlint.files import sha256
 
 NAME = "flashinfer_python-0.7.4-py3-none-any.whl"
 LAUNCHER = "flashinfer/data/csrc/nv_internal/tensorrt_llm/kernels/cutlass_kernels/moe_gemm/launchers/moe.inl"
@@ -145,7 +146,7 @@ def test_a_faster_run_wins(pip: FakePip, monkeypatch: pytest.MonkeyPatch) -> Non
 
     def slow(archive: Path, folder: Path) -> int:
         count = unpack(archive, folder)
-        theirs = pip.releases / f"flashinfer-python-0.7.4-{fetch._sha256(archive)[:16]}"
+        theirs = pip.releases / f"flashinfer-python-0.7.4-{sha256(archive)[:16]}"
         unpack(archive, theirs)
         (theirs / "theirs").write_text("")
         return count

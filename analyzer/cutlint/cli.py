@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
+_rule_folders = click.option(
+    "--rules",
+    "rule_folders",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder of further rules; repeatable.",
+)
+
+
 @click.group(context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="cutlint")
 def cli() -> None:
@@ -53,14 +63,7 @@ def cli() -> None:
 )
 @click.option("--select", default="", metavar="LIST", help="Rules to apply, by id or its beginning (default: all).")
 @click.option("--ignore", default="", metavar="LIST", help="Rules to leave out.")
-@click.option(
-    "--rules",
-    "rule_folders",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder of further rules; repeatable.",
-)
+@_rule_folders
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "note", "never"]),
@@ -232,14 +235,7 @@ def byte_map(
 
 
 @cli.command()
-@click.option(
-    "--rules",
-    "rule_folders",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder of further rules; repeatable.",
-)
+@_rule_folders
 def rules(rule_folders: tuple[Path, ...]) -> None:
     """List the rules."""
     from cutlint.rules import load
@@ -250,14 +246,7 @@ def rules(rule_folders: tuple[Path, ...]) -> None:
 
 @cli.command()
 @click.argument("rule")
-@click.option(
-    "--rules",
-    "rule_folders",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder of further rules; repeatable.",
-)
+@_rule_folders
 def explain(rule: str, rule_folders: tuple[Path, ...]) -> None:
     """Say what RULE (an id such as CUT101, or a name) finds, why, and what to do."""
     from cutlint.rules import load

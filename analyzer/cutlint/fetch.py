@@ -6,7 +6,6 @@ Nothing is built, installed or executed. A release that the cache has is answere
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shutil
 import subprocess
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from cutlint.checkout import PACKAGE
 from cutlint.errors import CutlintError, last_line
+from cutlint.files import sha256
 from cutlint.wheel import intact, unpack
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _keep(wheel: Path, wanted: Requirement, work: Path, releases: Path, progress
         raise CutlintError(f"pip downloaded something else than {wanted}: {wheel.name}") from error
     if name != PACKAGE or not wanted.specifier.contains(version, prereleases=True):
         raise CutlintError(f"pip downloaded something else than {wanted}: {wheel.name}")
-    release = releases / f"{PACKAGE}-{version}-{_sha256(wheel)[:16]}"
+    release = releases / f"{PACKAGE}-{version}-{sha256(wheel)[:16]}"
     if intact(release):
         return release
     progress(f"unpacking {PACKAGE} {version}")
@@ -188,11 +188,3 @@ def _keep(wheel: Path, wanted: Requirement, work: Path, releases: Path, progress
             release.rename(work / "damaged")
             unpacked.replace(release)
     return release
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -1,7 +1,8 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Writing files so that nobody ever sees half of one, and telling their contents apart."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -31,6 +32,15 @@ def write(path: Path, text: str) -> None:
     except OSError as error:
         Path(temporary).unlink(missing_ok=True)
         raise CutlintError(f"{path} cannot be written: {error.strerror or error}") from None
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's content, in hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(2**20):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def _umask() -> int:

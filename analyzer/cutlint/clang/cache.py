@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from cutlint.clang.records import Precompiled
+from cutlint.files import sha256
 from cutlint.footprint.records import Footprint
 
 _DIGEST = 32
@@ -111,7 +112,7 @@ class HeaderStore:
         try:
             known = msgspec.msgpack.decode(data, type=KnownHeader)
             path = self._folder / known.file
-            if _digest(path) != known.digest:
+            if sha256(path) != known.digest:
                 return None
             os.utime(path)  # used
         except (OSError, msgspec.DecodeError):
@@ -125,7 +126,7 @@ class HeaderStore:
         return Path(name)
 
     def keep(self, key: str, path: Path, made: Precompiled) -> None:
-        known = KnownHeader(path.name, _digest(path), made)
+        known = KnownHeader(path.name, sha256(path), made)
         write(self._folder / f"{key}.known", msgspec.msgpack.encode(known))
         self._drop_unused()
 
@@ -135,11 +136,3 @@ class HeaderStore:
             for path in by_use[_KEPT_HEADERS:]:
                 if time.time() - path.stat().st_mtime > _UNUSED:
                     path.unlink()
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(2**20):
-            digest.update(chunk)
-    return digest.hexdigest()
