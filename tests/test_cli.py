@@ -125,7 +125,16 @@ def test_json_follows_the_published_schema() -> None:
 
 def test_json_facts() -> None:
     content = as_json("--generate", "--all")
-    assert [*content] == ["schema_version", "tool", "sources", "targets", "instantiations", "findings", "summary"]
+    assert [*content] == [
+        "schema_version",
+        "tool",
+        "sources",
+        "targets",
+        "rules",
+        "instantiations",
+        "findings",
+        "summary",
+    ]
     assert len(content["instantiations"]) == 32
     failing = next(each for each in content["instantiations"] if each["footprint"]["total"] == 102_400)
     assert failing["config"]["kernel_schedule"] == "KernelScheduleAuto"
@@ -419,3 +428,12 @@ def test_help_loads_nothing_heavy() -> None:
 def test_schema_is_valid_json_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(report.schema())
     assert msgspec.json.encode(report.schema())
+
+
+def test_a_fingerprint_stays_when_lines_move_and_is_one_finding_s_own(tmp_path: Path) -> None:
+    marks = []
+    for text in (FAILING + FAILING, "// a line more\n\n" + FAILING + FITTING + FAILING):
+        done = check_file(tmp_path, text, "--format", "json")
+        marks.append([each["fingerprint"] for each in json.loads(done.stdout)["findings"] if each["rule"] == "CUT101"])
+    assert marks[0] == marks[1]
+    assert len(set(marks[0])) == 2

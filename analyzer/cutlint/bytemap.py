@@ -12,11 +12,11 @@ from cutlint.analysis import Analyzed
 from cutlint.errors import CutlintError
 from cutlint.findings import limits, subject
 from cutlint.footprint.layout import Region
+from cutlint.printable import printable
 from cutlint.records import Paths
 from cutlint.rules import expression
 from cutlint.run import Result
 from cutlint.targets import Target
-from cutlint.text import printable
 
 SHOWN = 3  # different maps printed before the rest is counted
 _NAMES = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
-from cutlint.records import Finding, Location, Paths, Position, Problem, Range
+from cutlint.records import Finding, Instantiation, Location, Paths, Position, Problem, Range
 from cutlint.rules import Rule, judge, say
 from cutlint.sizing import Sized
 from cutlint.targets import Target, built_for
@@ -48,11 +49,12 @@ def collect(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target]
                 where = paths(
                     str(analysis.cutlass / "cutlass" / "version.h" if analysis.cutlass else analysis.checkout.root)
                 )
-                found.append(Finding(rule.id, rule.severity, say(rule, facts), where, START))
+                mark = _fingerprint(rule, where, "")
+                found.append(Finding(rule.id, rule.severity, say(rule, facts), where, START, fingerprint=mark))
         else:
             problems = [{"problem": each} for each in analysis.problems]
             found.extend(_on_problem(rule, analysis.problems[index], paths) for index in judge(rule, problems))
-    return sorted(_merged(found), key=_order)
+    return _numbered(sorted(_merged(found), key=_order))
 
 
 def _checkout_facts(analysis: Analysis) -> dict[str, Any]:
@@ -81,6 +83,21 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
             each = msgspec.structs.replace(before, targets=targets)
         by_place[key] = each
     return list(by_place.values())
+
+
+def _fingerprint(rule: Rule, file: str, about: str) -> str:
+    """What tells a finding of `rule` in `file` again: `about` says of what it is, without lines."""
+    return sha256("\0".join((rule.id, file, about)).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def _numbered(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings with a number at the end of a fingerprint that was there before, so that each has its own."""
+    seen: dict[str, int] = {}
+    result = []
+    for each in findings:
+        count = seen[each.fingerprint] = seen.get(each.fingerprint, 0) + 1
+        result.append(each if count == 1 else msgspec.structs.replace(each, fingerprint=f"{each.fingerprint}-{count}"))
+    return result
 
 
 def limits(arch: int, targets: Sequence[Target]) -> list[Limits]:
@@ -135,21 +152,27 @@ def _on_instantiations(
         if rule.suggest and each.sizer is not None:
             fits = fit.suggest(each.sizer, each.arguments, Sized(each.config, each.footprint), row["target"].limit)
         facts["fits"] = fits
+        file = paths(str(each.instantiation.file))
         found.append(
             Finding(
                 rule=rule.id,
                 severity=rule.severity,
                 message=say(rule, facts),
-                file=paths(str(each.instantiation.file)),
+                file=file,
                 range=each.instantiation.range,
                 targets=row["target"].targets,
                 related=_related(each, paths) if rule.suggest else (),
                 fixes=fits.fixes,
                 detail=say(rule, facts, detail=True),
                 subject=subject(each),
+                fingerprint=_fingerprint(rule, file, _identity(each.instantiation)),
             )
         )
     return found
+
+
+def _identity(each: Instantiation) -> str:
+    return "\0".join((each.name, *each.arguments, each.guard or ""))
 
 
 def _related(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
@@ -162,13 +185,17 @@ def _related(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
 
 def _on_launcher(rule: Rule, launcher: Launcher, paths: Paths) -> Finding:
     message = say(rule, {"launcher": launcher})
-    return Finding(rule.id, rule.severity, message, paths(launcher.path), launcher.range_at(None))
+    file = paths(launcher.path)
+    mark = _fingerprint(rule, file, launcher.name)
+    return Finding(rule.id, rule.severity, message, file, launcher.range_at(None), fingerprint=mark)
 
 
 def _on_problem(rule: Rule, problem: Problem, paths: Paths) -> Finding:
     related = tuple(msgspec.structs.replace(each, file=paths(each.file)) for each in problem.related)
     message = say(rule, {"problem": problem})
-    return Finding(rule.id, rule.severity, message, paths(problem.file), problem.range or START, related=related)
+    file = paths(problem.file)
+    mark = _fingerprint(rule, file, message)
+    return Finding(rule.id, rule.severity, message, file, problem.range or START, related=related, fingerprint=mark)
 
 
 def subject(each: Analyzed) -> str:

@@ -87,8 +87,19 @@ class Fix(msgspec.Struct, frozen=True):
     stages: int
 
 
+class Suppression(msgspec.Struct, frozen=True):
+    """Why a finding does not count: allowed in the configuration, by a comment in the file, or known from a baseline."""
+
+    kind: Literal["configuration", "inline", "baseline"]
+    reason: str = ""
+
+
 class Finding(msgspec.Struct, frozen=True):
-    """One thing a rule has to say, at one place, for the targets it is true of (compute capabilities)."""
+    """One thing a rule has to say, at one place, for the targets it is true of (compute capabilities).
+
+    `fingerprint` tells the finding again in a later run: it depends on the rule, the file and what the finding is about,
+    not on lines. `suppressed`: it is reported and does not count.
+    """
 
     rule: str
     severity: Severity
@@ -100,3 +111,5 @@ class Finding(msgspec.Struct, frozen=True):
     fixes: tuple[Fix, ...] = ()
     detail: str = ""
     subject: str = ""
+    fingerprint: str = ""
+    suppressed: Suppression | None = None

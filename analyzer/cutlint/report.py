@@ -17,10 +17,11 @@ from cutlint.analysis import Analysis, Analyzed
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint, Unmodelled
-from cutlint.records import Finding, Paths, Range
+from cutlint.records import Finding, Paths, Range, Severity
+from cutlint.rules import Rule
 from cutlint.targets import Target
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -45,6 +46,16 @@ class TargetReport(msgspec.Struct, frozen=True):
     name: str
     compute_capability: str
     limit: int
+
+
+class RuleReport(msgspec.Struct, frozen=True):
+    """A rule that was applied: what it finds, and at length why that matters and what helps."""
+
+    id: str
+    name: str
+    severity: Severity
+    summary: str
+    help: str
 
 
 class ConfigReport(msgspec.Struct, frozen=True):
@@ -88,7 +99,8 @@ class InstantiationReport(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Counts that add up: instantiations = sized + refused + not_sized; findings by severity and by rule."""
+    """Counts that add up: instantiations = sized + refused + not_sized; findings that count by severity and by rule, and
+    how many more are suppressed."""
 
     files: int
     instantiations: int
@@ -97,6 +109,7 @@ class Summary(msgspec.Struct, frozen=True):
     not_sized: int
     findings: dict[str, int]
     rules: dict[str, int]
+    suppressed: int
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -104,15 +117,21 @@ class Report(msgspec.Struct, frozen=True):
     tool: Tool
     sources: tuple[SourceReport, ...]
     targets: tuple[TargetReport, ...]
+    rules: tuple[RuleReport, ...]
     instantiations: tuple[InstantiationReport, ...]
     findings: tuple[Finding, ...]
     summary: Summary
 
 
 def build(
-    analyses: Sequence[tuple[Analysis, Paths]], targets: Sequence[Target], findings: Sequence[Finding], everything: bool
+    analyses: Sequence[tuple[Analysis, Paths]],
+    targets: Sequence[Target],
+    rules: Sequence[Rule],
+    findings: Sequence[Finding],
+    everything: bool,
 ) -> Report:
-    """The report of one run. Instantiations are listed if a finding is about them, or all of them with `everything`."""
+    """The report of one run with `rules`. Instantiations are listed if a finding is about them, or all of them with
+    `everything`."""
     concerned = {(finding.file, finding.range) for finding in findings}
     listed = [
         _instantiation(each, paths)
@@ -125,15 +144,11 @@ def build(
         tool=Tool("cutlint", __version__),
         sources=tuple(_source(analysis, paths) for analysis, paths in analyses),
         targets=tuple(TargetReport(each.name, each.compute_capability, each.limit) for each in targets),
+        rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
         summary=_summary([analysis for analysis, _ in analyses], findings),
     )
-
-
-def to_json(report: Report) -> str:
-    """The report as indented JSON, the same bytes for the same report."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
 
 
 def schema() -> dict[str, Any]:
@@ -227,7 +242,8 @@ def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summa
     sized = sum(each.footprint is not None for each in every) - refused
     severities = {"error": 0, "warning": 0, "note": 0}
     rules: dict[str, int] = {}
-    for finding in findings:
+    counted = [finding for finding in findings if finding.suppressed is None]
+    for finding in counted:
         severities[finding.severity] += 1
         rules[finding.rule] = rules.get(finding.rule, 0) + 1
     return Summary(
@@ -238,4 +254,5 @@ def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summa
         not_sized=len(every) - sized - refused,
         findings=severities,
         rules=dict(sorted(rules.items())),
+        suppressed=len(findings) - len(counted),
     )

@@ -54,7 +54,7 @@ def check(
             found, settings.per_file_ignores, known, request.cwd, configured.folder
         )
         checked = _checked(results, targets)
-        report = reporting.build(results, checked, findings, everything)
+        report = reporting.build(results, checked, rules, findings, everything)
     return Outcome(report, (*errors, *_not_done(results, targets)))
 
 

@@ -114,8 +114,8 @@ def _names(file: str, cwd: Path, folder: Path) -> set[str]:
 
 
 def fails(findings: Iterable[Finding], fail_on: FailOn) -> bool:
-    """Whether any finding is at least as severe as `fail_on`."""
+    """Whether any finding that counts is at least as severe as `fail_on`."""
     if fail_on == "never":
         return False
     least = SEVERITIES.index(fail_on)
-    return any(SEVERITIES.index(finding.severity) >= least for finding in findings)
+    return any(SEVERITIES.index(each.severity) >= least for each in findings if each.suppressed is None)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from cutlint.printable import printable
 from cutlint.records import SEVERITIES, Finding
 from cutlint.report import Report
 
@@ -15,7 +17,16 @@ SHOWN = {"error": 8, "warning": 4, "note": 3}  # places listed for one cause bef
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
 
-def render(report: Report, console: Console) -> None:
+def render(report: Report) -> str:
+    """The report as plain text, without colour."""
+    from rich.console import Console
+
+    text = io.StringIO()
+    draw(report, Console(file=text, highlight=False, markup=False, emoji=False, color_system=None, width=160))
+    return text.getvalue()
+
+
+def draw(report: Report, console: Console) -> None:
     """Write the report to `console` (colour and width are its own business)."""
     from rich.text import Text
 
@@ -79,8 +90,3 @@ def _closing(report: Report) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def printable(text: str) -> str:
-    """`text` with control characters (newlines, terminal escapes) made visible."""
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)

@@ -1,0 +1,115 @@
+"""``cutlint check``."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cutlint.commands import options
+from cutlint.formats import FORMATS
+
+if TYPE_CHECKING:
+    from cutlint.report import Report
+
+
+@click.command()
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@options.checkout
+@options.generate
+@options.arch
+@options.targets
+@click.option("--select", default="", metavar="LIST", help="Rules to apply, by id or its beginning (default: all).")
+@click.option("--ignore", default="", metavar="LIST", help="Rules to leave out.")
+@options.rule_folders
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "note", "never"]),
+    help="Least severity that makes the exit code 1 (default: error).",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["model", "clang", "both"]),
+    default="model",
+    show_default=True,
+    help="Who computes footprints: arithmetic, libclang over the checkout's own headers, or both, compared.",
+)
+@options.cuda_include
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@options.output
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="List the facts of every instantiation in JSON, not only of those with findings.",
+)
+def check(
+    sources: tuple[str, ...],
+    checkout: str | None,
+    generate: bool,
+    arch: str,
+    targets: tuple[str, ...],
+    select: str,
+    ignore: str,
+    rule_folders: tuple[Path, ...],
+    fail_on: str | None,
+    engine: str,
+    cuda_include: Path | None,
+    form: str,
+    output: Path | None,
+    everything: bool,
+) -> None:
+    """Check generated instantiations.
+
+    SOURCE is a FlashInfer or TensorRT-LLM checkout, a flashinfer package's folder, a folder or a file of generated .cu, or a
+    release to download, written flashinfer-python==0.7.4. Without one: the checkout around the current folder, else the
+    installed flashinfer.
+    """
+    import msgspec
+
+    from cutlint import settings as setting
+    from cutlint.progress import shown
+    from cutlint.run import check as run
+    from cutlint.sources import Request
+
+    found = setting.find(Path.cwd())
+    given: dict[str, Any] = {
+        "select": options.words(select),
+        "ignore": options.words(ignore),
+        "target": targets,
+        "fail_on": fail_on,
+    }
+    settings = msgspec.structs.replace(found.settings, **{name: value for name, value in given.items() if value})
+    found = msgspec.structs.replace(found, settings=settings)
+    request = Request(
+        sources=sources,
+        checkout=checkout,
+        generate=generate,
+        archs=options.archs(arch),
+        engine=engine,
+        cuda_include=cuda_include,
+        regions=everything or engine == "both",
+        cwd=Path.cwd(),
+    )
+    with shown() as progress:
+        outcome = run(request, found, rule_folders, everything, progress)
+    _write(outcome.report, form, output)
+    for error in outcome.errors:
+        click.echo(f"error: {error}", err=True)
+    failed = setting.fails(outcome.report.findings, settings.fail_on)
+    sys.exit(2 if outcome.errors else 1 if failed else 0)
+
+
+def _write(report: Report, form: str, output: Path | None) -> None:
+    if form == "text" and output is None:
+        from rich.console import Console
+
+        from cutlint.formats.text import draw
+
+        draw(report, Console(highlight=False, markup=False, emoji=False))
+        return
+    from cutlint.formats import render
+
+    options.write(render(report, form), output)
