@@ -473,3 +473,23 @@ _BINARY: dict[str, Callable[[int, int], int | bool]] = {
     ">>": lambda a, b: a >> b, "<": lambda a, b: a < b, ">": lambda a, b: a > b, "<=": lambda a, b: a <= b,
     ">=": lambda a, b: a >= b, "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
 }  # fmt: skip
+
+
+def same_type(name: str) -> str:
+    """The one spelling of a type that has several."""
+    return _SAME_TYPE.get(name, name)
+
+
+def trait(name: str) -> Callable[[tuple[Value, ...], int], Value] | None:
+    """What computes the trait `name` (``is_same_v``) from its arguments and an offset for errors, if cutlint knows it."""
+    return _TRAITS.get(name)
+
+
+def constant_function(name: str) -> Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]:
+    """What computes the constexpr function `name` (``size``) from its template arguments, its arguments and an offset."""
+    return _FUNCTIONS[name]
+
+
+def trait_member(owner: Type, name: str, arguments: tuple[Value, ...], offset: int) -> Value:
+    """``owner::name``."""
+    return _trait_member(owner, name, arguments, offset)

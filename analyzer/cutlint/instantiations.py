@@ -117,7 +117,7 @@ def _template(
     head = re.compile(rb"template\s+void\s+(?:[\w]+::)*(\w+)\s*<").match(blanked, node.start_byte)
     if head is None:
         return None  # an explicit instantiation of something that is not a launcher function
-    spans = _template_arguments(blanked, head.end() - 1, node.end_byte)
+    spans = template_arguments(blanked, head.end() - 1, node.end_byte)
     name = head.group(1).decode()
     where = source.range(node.start_byte, node.end_byte)
     if spans is None:
@@ -125,7 +125,8 @@ def _template(
     return Instantiation(path, where, name, tuple(_folded(blanked, *span) for span in spans), guard)
 
 
-def _template_arguments(blanked: bytes, opening: int, end: int) -> list[tuple[int, int]] | None:
+def template_arguments(blanked: bytes, opening: int, end: int) -> list[tuple[int, int]] | None:
+    """Byte spans of the template arguments whose ``<`` is at `opening`; None when its ``>`` is missing before `end`."""
     depth, start = 0, opening + 1
     spans: list[tuple[int, int]] = []
     for match in re.compile(rb"[<>(),]").finditer(blanked, opening, end):
