@@ -38,9 +38,10 @@ class Analyzed(msgspec.Struct, frozen=True):
 
 class Analysis(msgspec.Struct, frozen=True):
     """What one source holds. `files` counts the generated files read; `launchers` and `cutlass` (the include folder) are
-    what they were sized with."""
+    what they were sized with, from the checkout `base`."""
 
     checkout: Checkout
+    base: Checkout
     cutlass: Path | None
     files: int
     launchers: tuple[Launcher, ...]
@@ -77,9 +78,12 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
     if request.engine != "model":
         analyzed = _by_clang(analyzed, source.base, request, progress)
     problems.extend(_unsized(analyzed))
-    return Analysis(source.found, cutlass, len(files), tuple(found.values()), tuple(analyzed), tuple(problems))
+    return Analysis(
+        source.found, source.base, cutlass, len(files), tuple(found.values()), tuple(analyzed), tuple(problems)
+    )
 
 
+UNSIZED = "not sized:"
 EMPTY = "holds no instantiation that cutlint knows"
 
 
@@ -90,7 +94,7 @@ def _empty_together(problems: list[Problem]) -> list[Problem]:
         return problems
     named = ", ".join(Path(each.file).name for each in empty[:5])
     more = f" and {len(empty) - 5:,} more" if len(empty) > 5 else ""
-    together = Problem(empty[0].file, f"{len(empty):,} files hold no instantiation that cutlint knows: {named}{more}")
+    together = Problem(empty[0].file, f"{len(empty):,} files: each {EMPTY}: {named}{more}")
     return [*(each for each in problems if each.message != EMPTY), together]
 
 
@@ -218,7 +222,7 @@ def _unsized(analyzed: Sequence[Analyzed]) -> list[Problem]:
         count = "1 instantiation" if len(members) == 1 else f"{len(members):,} instantiations"
         related = () if where is None else (where,)
         first = members[0]
-        problems.append(Problem(str(first.file), f"{count} of {name} not sized: {reason}", first.range, related))
+        problems.append(Problem(str(first.file), f"{count} of {name} {UNSIZED} {reason}", first.range, related))
     return problems
 
 

@@ -13,8 +13,11 @@ from cutlint.analysis import Analysis, Analyzed, duplicates
 from cutlint.compare import differences
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
+from cutlint.dispatch.reach import Reach
+from cutlint.dispatch.subjects import Decision, Gap, Tile, decisions, gaps, tiles
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
+from cutlint.names import SHORT_ELEMENTS
 from cutlint.records import Finding, Instantiation, Location, Paths, Position, Problem, Range
 from cutlint.rules import Rule, judge, say
 from cutlint.sizing import Sized
@@ -33,12 +36,19 @@ class Limits(msgspec.Struct, frozen=True):
     targets: tuple[str, ...]
 
 
-def collect(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], paths: Paths) -> list[Finding]:
-    """Every finding of `rules` on one analysis, judged for `targets`. `paths` spells a path for people."""
+def collect(
+    analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], paths: Paths, reach: Reach | None = None
+) -> list[Finding]:
+    """Every finding of `rules` on one analysis, judged for `targets`; those on reachability need `reach`. `paths`
+    spells a path for people."""
     found: list[Finding] = []
-    rows = _instantiation_rows(analysis, targets, paths)
+    rows = _instantiation_rows(analysis, targets, paths, reach)
+    problems = [*analysis.problems, *(reach.problems if reach is not None else ())]
+    subjects = {} if reach is None else _subjects(analysis, targets, reach)
     for rule in rules:
-        if rule.scope == "instantiation":
+        if rule.scope in ("gap", "tactic", "filter"):
+            found.extend(_on_reach(rule, subjects.get(rule.scope, ()), paths))
+        elif rule.scope == "instantiation":
             found.extend(_on_instantiations(rule, rows, analysis, paths))
         elif rule.scope == "launcher":
             launchers = [{"launcher": each} for each in analysis.launchers]
@@ -52,8 +62,8 @@ def collect(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target]
                 mark = _fingerprint(rule, where, "")
                 found.append(Finding(rule.id, rule.severity, say(rule, facts), where, START, fingerprint=mark))
         else:
-            problems = [{"problem": each} for each in analysis.problems]
-            found.extend(_on_problem(rule, analysis.problems[index], paths) for index in judge(rule, problems))
+            facts_of = [{"problem": each} for each in problems]
+            found.extend(_on_problem(rule, problems[index], paths) for index in judge(rule, facts_of))
     return _numbered(sorted(_merged(found), key=_order))
 
 
@@ -74,9 +84,9 @@ def _order(finding: Finding) -> tuple[str, str, int, int]:
 
 def _merged(found: Sequence[Finding]) -> list[Finding]:
     """Findings that differ only in their targets, as one."""
-    by_place: dict[tuple[str, str, Range, str], Finding] = {}
+    by_place: dict[tuple[str, str, Range, str, str], Finding] = {}
     for each in found:
-        key = (each.rule, each.file, each.range, each.message)
+        key = (each.rule, each.file, each.range, each.message, each.subject)
         before = by_place.get(key)
         if before is not None:
             targets = before.targets + tuple(name for name in each.targets if name not in before.targets)
@@ -111,7 +121,9 @@ def limits(arch: int, targets: Sequence[Target]) -> list[Limits]:
 _NO_CONFIG = Footprint("none")
 
 
-def _instantiation_rows(analysis: Analysis, targets: Sequence[Target], paths: Paths) -> list[dict[str, Any]]:
+def _instantiation_rows(
+    analysis: Analysis, targets: Sequence[Target], paths: Paths, reach: Reach | None
+) -> list[dict[str, Any]]:
     repeated = duplicates(analysis.instantiations)
     by_arch: dict[int, list[Limits]] = {}
     rows: list[dict[str, Any]] = []
@@ -129,6 +141,7 @@ def _instantiation_rows(analysis: Analysis, targets: Sequence[Target], paths: Pa
                     "arguments": each.arguments,
                     "duplicate": None if first is None else _place(paths(str(first.file)), first.range),
                     "differences": () if each.compared is None else differences(each.footprint, each.compared),
+                    "called": reach is None or index not in reach.uncalled,
                     "fits": None,
                     "analyzed": each,
                 }
@@ -166,6 +179,41 @@ def _on_instantiations(
                 detail=say(rule, facts, detail=True),
                 subject=subject(each),
                 fingerprint=_fingerprint(rule, file, _identity(each.instantiation)),
+            )
+        )
+    return found
+
+
+def _subjects(
+    analysis: Analysis, targets: Sequence[Target], reach: Reach
+) -> dict[str, Sequence[Gap | Tile | Decision]]:
+    return {
+        "gap": gaps(reach, analysis),
+        "tactic": tiles(reach, analysis, targets),
+        "filter": decisions(reach, analysis, targets),
+    }
+
+
+def _on_reach(rule: Rule, subjects: Sequence[Gap | Tile | Decision], paths: Paths) -> list[Finding]:
+    """Findings on what is offered, dispatched and instantiated, each with the places that contradict one another."""
+    found = []
+    for index in judge(rule, [{rule.scope: each} for each in subjects]):
+        each = subjects[index]
+        facts: dict[str, Any] = {rule.scope: each}
+        file, text = paths(each.where.file), say(rule, facts)
+        related = tuple(msgspec.structs.replace(where, file=paths(where.file)) for where in each.related)
+        found.append(
+            Finding(
+                rule=rule.id,
+                severity=rule.severity,
+                message=text,
+                file=file,
+                range=each.where.range,
+                targets=() if isinstance(each, Gap) else each.targets,
+                related=related,
+                detail=say(rule, facts, detail=True),
+                subject=each.subject,
+                fingerprint=_fingerprint(rule, file, text),
             )
         )
     return found
@@ -212,16 +260,10 @@ def subject(each: Analyzed) -> str:
     return " ".join(words)
 
 
-_SHORT = {
-    "float_e2m1_t": "FP4", "float_e4m3_t": "FP8", "float_e5m2_t": "FP8e5m2", "half_t": "FP16", "bfloat16_t": "BF16",
-    "float": "FP32", "int8_t": "INT8", "uint8_t": "UINT8", "int4b_t": "INT4", "uint4b_t": "UINT4", "void": "void",
-}  # fmt: skip
-
-
 def types(config: KernelConfig) -> str:
     """Activation and weight, and the output: ``FP8×FP4→BF16``, with MX where the scale factors are ue8m0."""
     first, second = (config.b, config.a) if config.swap_ab else (config.a, config.b)
     prefix = "MX" if config.a.scale == "float_ue8m0_t" else ""
-    names = [prefix + _SHORT.get(each.element, each.element) for each in (first, second)]
+    names = [prefix + SHORT_ELEMENTS.get(each.element, each.element) for each in (first, second)]
     output = config.epilogue.output_element
-    return f"{names[0]}×{names[1]}→{_SHORT.get(output, output)}"
+    return f"{names[0]}×{names[1]}→{SHORT_ELEMENTS.get(output, output)}"

@@ -22,14 +22,18 @@ from cutlint.footprint.records import Footprint
 from cutlint.records import Severity
 from cutlint.toml import read_toml
 
-Scope = Literal["instantiation", "launcher", "checkout", "problem"]
+Scope = Literal["instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter"]
+REACH = ("gap", "tactic", "filter")  # scopes that need the host code to be followed
 
 # What a rule can speak of, by its scope
 FACTS: dict[Scope, tuple[str, ...]] = {
-    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "differences", "fits"),
+    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "differences", "called", "fits"),
     "launcher": ("launcher",),
     "checkout": ("checkout", "cutlass", "sized"),
     "problem": ("problem",),
+    "gap": ("gap",),
+    "tactic": ("tactic",),
+    "filter": ("filter",),
 }
 
 

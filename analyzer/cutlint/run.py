@@ -13,10 +13,12 @@ from cutlint import rules as ruling
 from cutlint import settings as setting
 from cutlint import targets as targeting
 from cutlint.analysis import Analysis, analyze
+from cutlint.dispatch.reach import Reach, reach
 from cutlint.errors import CutlintError
 from cutlint.findings import collect
 from cutlint.records import Paths
 from cutlint.report import Report
+from cutlint.rules import Rule
 from cutlint.settings import Found
 from cutlint.sources import Progress, Request, open_source
 from cutlint.targets import Target
@@ -49,13 +51,25 @@ def check(
     targets = targeting.find(settings.target) if settings.target else targeting.known()
     with contextlib.ExitStack() as stack:
         results, errors = gather(request, stack, progress)
-        found = [finding for analysis, paths in results for finding in collect(analysis, rules, targets, paths)]
+        found = [
+            finding
+            for analysis, paths in results
+            for finding in collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress))
+        ]
         findings = setting.without_ignored_files(
             found, settings.per_file_ignores, known, request.cwd, configured.folder
         )
         checked = _checked(results, targets)
         report = reporting.build(results, checked, rules, findings, everything)
     return Outcome(report, (*errors, *_not_done(results, targets)))
+
+
+def _reach(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], progress: Progress) -> Reach | None:
+    """What the host code does with the instantiations, if any rule asks for that."""
+    if not any(rule.scope in ruling.REACH or "called" in rule.when for rule in rules):
+        return None
+    progress("following the dispatch code", 0, 0)
+    return reach(analysis, targets)
 
 
 def _not_done(results: Sequence[Result], targets: Sequence[Target]) -> list[str]:

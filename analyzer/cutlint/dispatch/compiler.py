@@ -33,7 +33,11 @@ class Compiler:
         key = (unit.path, node.start_byte, node.end_byte, node.type)
         found = self._expressions.get(key)
         if found is None:
-            found = self._expressions[key] = MAKERS.get(node.type, _unknown)(self, unit, node)
+            try:
+                found = MAKERS.get(node.type, _unknown)(self, unit, node)
+            except NotUnderstood as error:
+                found = _failing(str(error))
+            self._expressions[key] = found
         return found
 
     def body(self, unit: Unit, node: Node) -> Step:
@@ -70,6 +74,13 @@ class Compiler:
                 return None
 
         return run
+
+
+def _failing(message: str) -> Run:
+    def run(frame: Frame) -> Value:
+        raise NotUnderstood(message)
+
+    return run
 
 
 def _block(compiler: Compiler, unit: Unit, nodes: Sequence[Node]) -> Step:
@@ -144,9 +155,7 @@ def _declaration(compiler: Compiler, unit: Unit, node: Node) -> Step:
     if kind_node is not None and kind_node.type == "enum_specifier":
         declare_enumeration(compiler.machine, unit, kind_node)
         return lambda frame: None
-    steps = [
-        _declarator(compiler, unit, kind_node, each) for each in node.children_by_field_name("declarator")
-    ]
+    steps = [_declarator(compiler, unit, kind_node, each) for each in node.children_by_field_name("declarator")]
 
     def step(frame: Frame) -> Signal:
         for each in steps:
@@ -234,8 +243,7 @@ def _initial(
 
         return constructed
     if value is not None:
-        given = compiler.expression(unit, value)
-        return given
+        return compiler.expression(unit, value)
 
     def default(frame: Frame) -> Value:
         of = None if kind is None else kind(frame)
@@ -278,7 +286,7 @@ def _if(compiler: Compiler, unit: Unit, node: Node) -> Step:
         return _skipped(compiler, unit, node)
     condition = compiler.expression(unit, condition_node)
     first = compiler.statement(unit, first_node)
-    other = compiler.statement(unit, other_node) if other_node is not None else (lambda frame: None)
+    other = compiler.statement(unit, other_node) if other_node is not None else _nothing
     place, machine = unit.place(node), compiler.machine
     constant = any(child.type == "constexpr" for child in node.children)
     text = unit.of(node)
@@ -307,6 +315,10 @@ def _if(compiler: Compiler, unit: Unit, node: Node) -> Step:
 
 def _else(compiler: Compiler, unit: Unit, node: Node) -> Step:
     return _block(compiler, unit, node.named_children)
+
+
+def _nothing(frame: Frame) -> Signal:
+    return None
 
 
 def _switch(compiler: Compiler, unit: Unit, node: Node) -> Step:
@@ -356,8 +368,8 @@ def _switch(compiler: Compiler, unit: Unit, node: Node) -> Step:
             for index, label in enumerate(known)
             if labels[index] is not None
         ]
-        default = next((following(index) for index, label in enumerate(labels) if label is None), lambda _: None)
-        branches.append(Branch(otherwise, default))
+        rest: Step = next((following(index) for index, label in enumerate(labels) if label is None), _nothing)
+        branches.append(Branch(otherwise, rest))
         return machine.fork(inner, branches, place, None if value is OPAQUE else value)
 
     return step
@@ -409,7 +421,7 @@ def _some_times(machine: Machine, frame: Frame, body: Step, place: Place) -> Sig
         signal = body(inner)
         return None if signal == CONTINUE else signal
 
-    branches = [Branch((Condition(OPAQUE, True),), once), Branch((Condition(OPAQUE, False),), lambda _: None)]
+    branches = [Branch((Condition(OPAQUE, True),), once), Branch((Condition(OPAQUE, False),), _nothing)]
     return machine.fork(frame, branches, place)
 
 

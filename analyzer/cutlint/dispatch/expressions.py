@@ -11,10 +11,8 @@ from cutlint.dispatch import library
 from cutlint.dispatch.program import Unit, parameters
 from cutlint.dispatch.values import (
     OPAQUE,
-    Choices,
     Enumerator,
     Record,
-    Reference,
     Symbol,
     Value,
     copied,
@@ -39,10 +37,12 @@ def _constant(value: Value) -> Run:
 
 def _integer(compiler: Compiler, unit: Unit, node: Node) -> Run:
     text = unit.of(node).replace("'", "").rstrip("uUlLzZ")
-    try:
-        return _constant(int(text, 0))
-    except ValueError:
-        return _constant(OPAQUE)  # a floating-point number: none decides what is dispatched
+    for read in (lambda: int(text, 0), lambda: float(text.rstrip("fF"))):
+        try:
+            return _constant(read())
+        except ValueError:
+            pass
+    return _constant(OPAQUE)
 
 
 def _inner(compiler: Compiler, unit: Unit, node: Node) -> Run:
@@ -142,7 +142,7 @@ def _subscript(compiler: Compiler, unit: Unit, node: Node) -> Run:
         index = indices[0](frame) if len(indices) == 1 else OPAQUE
         at = number(index)
         if isinstance(value, list):
-            if at is not None and 0 <= at < len(value):
+            if isinstance(at, int) and 0 <= at < len(value):
                 return value[at]
             if isinstance(index, Symbol) and len(value) == 2:  # an array of two, asked for with a boolean
                 return compiler.machine.choose(frame, index, lambda _: value[1], lambda _: value[0])
@@ -274,9 +274,9 @@ def _call(compiler: Compiler, unit: Unit, node: Node) -> Run:
     function, listed = _field(node, "function"), _field(node, "arguments")
     nodes = [each for each in listed.named_children if each.type != "comment"]
     name = unit.of(function).split("<")[0].split("::")[-1].strip()
-    special = library.SPECIAL.get(name)
+    special: Maker | None = library.SPECIAL.get(name)
     if special is not None and function.type != "field_expression":
-        return special(compiler, unit, function, nodes)
+        return special(compiler, unit, node)
     arguments = [compiler.expression(unit, each) for each in nodes]
     place = unit.place(node)
     machine = compiler.machine

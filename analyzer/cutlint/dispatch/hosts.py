@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from cutlint.dispatch.program import Program
@@ -27,7 +27,10 @@ def host_files(base: Checkout) -> list[Path]:
         folders = ((dispatch, "*.h"), (launcher.parent, "*.h"), (kernels, "*heuristic*.cpp"))
         listed = [path for folder, pattern in folders for path in folder.glob(pattern)]
         extensions = kernels.parent.parent / "cutlass_extensions/include/cutlass_extensions"
-        for folder, names in ((kernels / "include", ("common.h", "moe_gemm_kernels.h")), (extensions, ("gemm_configs.h",))):
+        for folder, names in (
+            (kernels / "include", ("common.h", "moe_gemm_kernels.h")),
+            (extensions, ("gemm_configs.h",)),
+        ):
             listed.extend(folder / name for name in names)
         found.update(runners, (path for path in listed if path.is_file() and path.stat().st_size <= MAX_BYTES))
     return sorted(found)
@@ -41,11 +44,10 @@ def _instantiates(path: Path) -> bool:
         return False
 
 
-def read_program(base: Checkout, archs: frozenset[int]) -> tuple[Program, dict[str, str]] | None:
-    """The host code of `base` as a build for `archs` sees it, and the type aliases of its launchers; None without any."""
-    files = host_files(base)
-    if not files:
-        return None
+def read_program(
+    files: Sequence[Path], launchers: Iterable[Path], archs: frozenset[int]
+) -> tuple[Program, dict[str, str]]:
+    """The host code `files` as a build for `archs` sees it, and the type aliases of the launchers' files."""
     program = Program()
     decide = defined(archs)
     for path in files:
@@ -53,7 +55,7 @@ def read_program(base: Checkout, archs: frozenset[int]) -> tuple[Program, dict[s
             program.add(str(path), path.read_bytes(), decide)
         except OSError as error:
             program.problems.append(Problem(str(path), f"cannot be read: {error.strerror or error}"))
-    return program, _aliases(base.launchers)
+    return program, _aliases(launchers)
 
 
 def _aliases(launchers: Iterable[Path]) -> dict[str, str]:

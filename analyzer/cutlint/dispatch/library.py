@@ -159,9 +159,9 @@ def _list_method(machine: Machine, of: list[Value], name: str, arguments: Sequen
 
 
 def _range(first: Value, last: Value) -> list[Value]:
-    if isinstance(first, Cursor) and isinstance(last, Cursor) and first.of is last.of:
-        if (first.kind, last.kind) == ("begin", "end"):
-            return list(first.of)
+    cursors = isinstance(first, Cursor) and isinstance(last, Cursor) and first.of is last.of
+    if cursors and (first.kind, last.kind) == ("begin", "end"):
+        return list(first.of)
     raise NotUnderstood("a range that is not a whole list")
 
 
@@ -177,7 +177,7 @@ def _get(machine: Machine, template: tuple[Value, ...], values: list[Value]) -> 
     if not values:
         raise NotUnderstood("get of nothing")
     if isinstance(values[0], list):
-        if index is None or not 0 <= index < len(values[0]):
+        if not isinstance(index, int) or not 0 <= index < len(values[0]):
             raise NotUnderstood("an element that is not there")
         return values[0][index]
     if isinstance(values[0], Symbol):
@@ -255,9 +255,15 @@ FUNCTIONS: dict[str, Callable[[Any, tuple[Value, ...], list[Value]], Value]] = {
 # -- macros and casts
 
 
-def _throws(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -> Run:
+def _given(call: Node) -> list[Node]:
+    listed = call.child_by_field_name("arguments")
+    return [] if listed is None else [each for each in listed.named_children if each.type != "comment"]
+
+
+def _throws(compiler: Compiler, unit: Unit, call: Node) -> Run:
+    nodes = _given(call)
     message = literal(unit.of(nodes[0])) if nodes else ""
-    place, machine = unit.place(function), compiler.machine
+    place, machine = unit.place(call), compiler.machine
 
     def run(frame: Frame) -> Value:
         machine.throw(message, place)
@@ -265,10 +271,11 @@ def _throws(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -
     return run
 
 
-def _checks(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -> Run:
+def _checks(compiler: Compiler, unit: Unit, call: Node) -> Run:
+    nodes = _given(call)
     if not nodes:
-        return lambda frame: None
-    condition, place, machine = compiler.expression(unit, nodes[0]), unit.place(function), compiler.machine
+        return _nothing(compiler, unit, call)
+    condition, place, machine = compiler.expression(unit, nodes[0]), unit.place(call), compiler.machine
     message = literal(unit.of(nodes[1])) if len(nodes) > 1 else ""
     message = message or " ".join(unit.of(nodes[0]).split())
 
@@ -278,28 +285,29 @@ def _checks(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -
     return run
 
 
-def _nothing(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -> Run:
+def _nothing(compiler: Compiler, unit: Unit, call: Node) -> Run:
     return lambda frame: None
 
 
-def _casts(compiler: Compiler, unit: Unit, function: Node, nodes: list[Node]) -> Run:
+def _casts(compiler: Compiler, unit: Unit, call: Node) -> Run:
+    from cutlint.dispatch.names import enumeration
+
+    nodes, function = _given(call), call.child_by_field_name("function")
+    listed = None if function is None else function.child_by_field_name("arguments")
+    kind = unit.of(listed.named_children[0]).strip() if listed is not None and listed.named_children else ""
+    if kind == "void" or len(nodes) != 1:
+        return _nothing(compiler, unit, call)
     value = compiler.expression(unit, nodes[0])
-    listed = function.child_by_field_name("arguments")
-    kind = unit.of(listed.named_children[0]) if listed is not None and listed.named_children else ""
-    if kind.strip() == "void":
-        return lambda frame: None
 
     def run(frame: Frame) -> Value:
         found = value(frame)
-        from cutlint.dispatch.names import enumeration
-
-        to_number = enumeration(compiler.machine, kind.split("::")[-1].strip()) is None
+        to_number = enumeration(compiler.machine, kind.split("::")[-1]) is None
         return found.number if isinstance(found, Enumerator) and to_number else found
 
     return run
 
 
-SPECIAL: dict[str, Callable[[Any, Unit, Node, list[Node]], Any]] = {
+SPECIAL: dict[str, Callable[[Any, Unit, Node], Any]] = {
     "TLLM_THROW": _throws, "TLLM_CHECK": _checks, "TLLM_CHECK_WITH_INFO": _checks, "static_cast": _casts,
     "reinterpret_cast": _casts, "const_cast": _casts, "assert": _nothing, "sync_check_cuda_error": _nothing,
     **dict.fromkeys(

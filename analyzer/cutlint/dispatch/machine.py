@@ -1,8 +1,9 @@
 """Host code run: what is known is computed, and where it is not, both ways are followed.
 
-With `explore` unset everything must be known: that is how the list of tactics is made, as a CPU would. With it set, an ``if``
-or ``switch`` over an input runs all its branches, each under its condition; what comes out is every call of a launcher that the
-code can make, with the conditions that lead there, and every ``TLLM_THROW`` or failing check with those that lead to it.
+With `explore` unset everything must be known: that is how the list of tactics is made, as a CPU would. With it set, an
+``if`` or ``switch`` over an input runs all its branches, each under its condition; what comes out is every call of a
+launcher that the code can make, with the conditions that lead there, and every ``TLLM_THROW`` or failing check with
+those that lead to it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from cutlint.dispatch.program import Function, Program
+from cutlint.dispatch.program import Function, Parameter, Program, Unit
 from cutlint.dispatch.trace import Block, Item, Launch, Refusal, Switch
 from cutlint.dispatch.values import (
     OPAQUE,
@@ -24,12 +25,13 @@ from cutlint.dispatch.values import (
     Symbol,
     Value,
     copied,
+    spelled,
     truth,
 )
 from cutlint.evaluate import Type
 from cutlint.expression import NotUnderstood
 
-MAX_DEPTH = 100  # calls within calls
+MAX_DEPTH = 30  # calls within calls: host code has about ten
 MAX_STEPS = 2_000_000  # statements of one run: host code that lists tactics has a few thousand
 
 Signal = str | None  # how a statement ended: None, or one of these
@@ -55,6 +57,14 @@ class Thrown(Exception):
     def __init__(self, message: str, place: Place) -> None:
         super().__init__(message)
         self.place = place
+
+
+class Question(msgspec.Struct, frozen=True, eq=False):
+    """A call of a function that looks at shared memory: its arguments by their parameters' names."""
+
+    function: str
+    place: Place
+    arguments: dict[str, Value]
 
 
 class Branch(msgspec.Struct, frozen=True, eq=False):
@@ -83,7 +93,9 @@ class Frame:
     def __init__(self, parent: Frame | None, activation: Activation | None = None) -> None:
         self.names: dict[str, Value] = {}
         self.parent = parent
-        self.activation = activation if activation is not None or parent is None else parent.activation
+        self.activation: Activation | None = activation
+        if activation is None and parent is not None:
+            self.activation = parent.activation
 
     def find(self, name: str) -> Frame | None:
         """The block that declares `name`."""
@@ -126,9 +138,10 @@ class Machine:
         self.compiler = Compiler(self)
         self.items: list[Item] = []
         self.lost: list[Lost] = []
-        self.names_only = False  # follow each function template once for its arguments: what it calls is the same every time
+        self.names_only = False  # follow a function template once for its arguments: it always calls the same
         self._instances: set[object] = set()
-        self.asked: list[tuple[str, Place, Enumerator]] = []
+        self.asked: list[Question] = []
+        self._memory: dict[int, bool] = {}
         self.conditions: list[Condition] = []
         self._assigned: list[tuple[Frame, str, Value]] | None = None
         self._depth = 0
@@ -191,7 +204,9 @@ class Machine:
             frame.names.update((member, Symbol("input", (member,))) for member in found.members)
         return frame
 
-    def bind_template(self, frame: Frame, parameters, arguments: Sequence[Value], unit) -> None:  # type: ignore[no-untyped-def]
+    def bind_template(
+        self, frame: Frame, parameters: Sequence[Parameter], arguments: Sequence[Value], unit: Unit
+    ) -> None:
         for index, parameter in enumerate(parameters):
             if index < len(arguments):
                 frame.names[parameter.name] = arguments[index]
@@ -201,8 +216,8 @@ class Machine:
     # -- what is followed both ways
 
     def fork(self, frame: Frame, branches: Sequence[Branch], place: Place, value: Symbol | None = None) -> Signal:
-        """Run every branch under its conditions, each from the state before. For a ``switch``, `value` is what it is over and
-        every branch has its label (the last one, without, is for all other values)."""
+        """Run every branch under its conditions, each from the state before. For a ``switch``, `value` is what it is
+        over and every branch has its label (the last one, without, is for all other values)."""
         if not self.explore:
             unknown = next((str(each.value) for each in branches[0].conditions), "something")
             raise Lost(f"depends on {unknown}, which is not known", place)
@@ -318,6 +333,8 @@ class Machine:
     def launch(self, callee: Value) -> bool:
         """Record a call of `callee` if it is a launcher; what it is called with does not matter then."""
         if isinstance(callee, Reference) and callee.name in self.launchers:
+            for each in callee.arguments:
+                spelled(each)  # which says what of it is not known
             self.items.append(Launch(self._here(), callee))
             return True
         return False
@@ -370,9 +387,9 @@ class Machine:
         if function.owner is None and all(isinstance(each, (int, Enumerator)) for each in arguments):
             key = (function.name, callee.arguments, tuple(arguments))
             if key not in self._memo:
-                before = len(self.items)
+                before = len(self.items) + len(self.asked)
                 value = self._run(function, callee, arguments)
-                if len(self.items) > before or not isinstance(value, (int, Type, list, Enumerator)):
+                if len(self.items) + len(self.asked) > before or not isinstance(value, (int, Type, list, Enumerator)):
                     return value
                 self._memo[key] = copied(value)
             return copied(self._memo[key])
@@ -409,6 +426,11 @@ class Machine:
     def _run(self, function: Function, callee: Reference, arguments: Sequence[Value]) -> Value:
         from cutlint.dispatch.overloads import frame_for
 
+        if not self.explore and self._about_memory(function):
+            names = [each.name for each in function.parameters]
+            place = function.unit.place(function.node)
+            self.asked.append(Question(function.name, place, dict(zip(names, arguments, strict=False))))
+
         frame = frame_for(self, function, callee)
         frame.activation = Activation(len(self.conditions))
         for index, parameter in enumerate(function.parameters):
@@ -443,6 +465,14 @@ class Machine:
             return None
         return Choices(tuple(returns))
 
+    def _about_memory(self, function: Function) -> bool:
+        """Whether a function looks at shared memory."""
+        known = self._memory.get(id(function))
+        if known is None:
+            text = function.unit.of(function.node)
+            known = self._memory[id(function)] = _MEMORY.search(text) is not None
+        return known
+
     def step(self, place: Place) -> None:
         """Count one more statement.
 
@@ -460,6 +490,7 @@ class Machine:
 
 
 WORD = re.compile(r"[A-Za-z_]\w*")
+_MEMORY = re.compile(r"(?<!NO_)smem|shared_?mem", re.I)
 
 
 def leading(program: Program, launchers: frozenset[str]) -> frozenset[str]:

@@ -206,7 +206,7 @@ def enumerator(machine: Machine, owner: str, name: str, place: Place) -> Enumera
     """The enumerator ``owner::name`` as written at `place`."""
     numbers = machine.enumerations.get(owner)
     if numbers is None:
-        numbers = machine.enumerations[owner] = {}
+        numbers = {}
         following = 0
         for each, (unit, _, value) in machine.program.enumerations[owner].items():
             if value is not None:
@@ -215,9 +215,10 @@ def enumerator(machine: Machine, owner: str, name: str, place: Place) -> Enumera
                 found = number(machine.compiler.expression(unit, value)(scope))
                 if found is None:
                     raise NotUnderstood(f"the value of {owner}::{each} is not known to cutlint")
-                following = found
+                following = int(found)
             numbers[each] = following
             following += 1
+        machine.enumerations[owner] = numbers
     return Enumerator(owner, name, numbers[name], place)
 
 

@@ -1,7 +1,7 @@
 """Host code as the compiler sees it after the preprocessor, each line where it was.
 
-Directives and the branches not taken become blank lines; macros defined in the file itself (``SHAPE_CASE``) are expanded
-where they are used, on the line of their use. Macros from elsewhere stay as they are.
+Directives and the branches not taken become blank lines; macros defined in the file itself (``SHAPE_CASE``) are
+expanded where they are used, on the line of their use. Macros from elsewhere stay as they are.
 """
 
 from __future__ import annotations
@@ -97,18 +97,17 @@ def _logical(text: str) -> Iterator[tuple[int, str]]:
     """Stretches of `text` that belong together, each with the number of its first line: a directive with its
     continuation lines, or everything between two directives."""
     pending: list[str] = []
-    start = number = 0
+    start = 0
     directive = False
-    for line in text.splitlines(keepends=True):
+    for number, line in enumerate(text.splitlines(keepends=True)):
         if not directive and line.lstrip(" \t").startswith("#"):
             if pending:
                 yield start, "".join(pending)
             pending, start, directive = [], number, True
         pending.append(line)
-        number += 1
         if directive and not line.rstrip("\r\n").endswith("\\"):
             yield start, "".join(pending).replace("\r\n", "\n")
-            pending, start, directive = [], number, False
+            pending, start, directive = [], number + 1, False
     if pending:
         yield start, "".join(pending)
 

@@ -42,8 +42,8 @@ class Parameter(msgspec.Struct, frozen=True, eq=False):
 
 
 class Function(msgspec.Struct, frozen=True, eq=False):
-    """A function definition, or a declaration (`body` None). A member's `owner` has the template parameters `outer`, and in a
-    specialization the arguments `pattern`; `initializers` are a constructor's, as name and argument nodes."""
+    """A function definition, or a declaration (`body` None). A member's `owner` has the template parameters `outer`,
+    and in a specialization the arguments `pattern`; `initializers` are a constructor's, as name and argument nodes."""
 
     unit: Unit
     node: Node

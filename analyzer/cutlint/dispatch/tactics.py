@@ -7,12 +7,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from cutlint.dispatch.instantiated import Key, Spelling, spelled
-from cutlint.dispatch.machine import Lost, Machine, Thrown
+from cutlint.dispatch.instantiated import Key, Spelling
+from cutlint.dispatch.machine import Lost, Machine, Question, Thrown
 from cutlint.dispatch.records import Extents, Filtered, Tactic
 from cutlint.dispatch.trace import Item, Launch, Lookup, Refusal, outcomes
-from cutlint.dispatch.values import OPAQUE, Enumerator, Place, Record, Reference, Value
-from cutlint.evaluate import Type
+from cutlint.dispatch.values import OPAQUE, Enumerator, Place, Record, Reference, Value, number, spelled
+from cutlint.evaluate import CUTLASS_ELEMENT, ELEMENT_BITS, Type
 
 _NOWHERE = Place("", 0)
 
@@ -36,18 +36,23 @@ def listing(
     """
     machine.asked = []
     offered = _configs(machine, kind, sm)
-    wanted = [(index, each) for index, each in enumerate(offered) if each.fields.get("is_tma_warp_specialized") is True]
+    wanted = [(index, each) for index, each in enumerate(offered) if _is_tma(each)]
     inputs = [_inputs(each, sm) for _, each in wanted]
-    if not inputs:
-        return Listing(sm, (), (), len(offered))
-    varying = [name for name in inputs[0] if any(each[name] != inputs[0][name] for each in inputs)]
-    same = {name: value for name, value in inputs[0].items() if name not in varying}
+    first = inputs[0] if inputs else {}
+    varying = [name for name in first if any(each.get(name) != first[name] for each in inputs)]
+    same = {name: value for name, value in first.items() if name not in varying}
     common = lookup.left({**_known(machine, kind), **same})
     tactics: list[Tactic] = []
     for (index, config), given in zip(wanted, inputs, strict=True):
-        left = lookup.left({name: given[name] for name in varying}, common)
+        left = lookup.left({name: given.get(name, OPAQUE) for name in varying}, common)
         tactics.append(_tactic(config, left, runner, sm, index, keys, spelling))
-    return Listing(sm, tuple(tactics), tuple(_filtered(machine, runner, sm, tactics)), len(offered) - len(wanted))
+    return Listing(
+        sm, tuple(tactics), tuple(_filtered(machine, runner, sm, tactics, bits_of(kind))), len(offered) - len(wanted)
+    )
+
+
+def _is_tma(config: Record) -> bool:
+    return config.fields.get("is_tma_warp_specialized") is True
 
 
 def _inputs(config: Record, sm: int) -> dict[str, Value]:
@@ -58,7 +63,9 @@ def _inputs(config: Record, sm: int) -> dict[str, Value]:
     if isinstance(fusion, Enumerator):
         inputs["hopper_inputs.fusion"] = Enumerator("EpilogueFusion", fusion.name, fusion.number, fusion.place)
     inputs["hopper_inputs.swap_ab"] = fields.get("swap_ab", OPAQUE)
-    inputs.update((f"inputs.gemm_config.{name}", value) for name, value in fields.items() if not isinstance(value, list))
+    inputs.update(
+        (f"inputs.gemm_config.{name}", value) for name, value in fields.items() if not isinstance(value, list)
+    )
     return inputs
 
 
@@ -79,14 +86,19 @@ def _configs(machine: Machine, kind: Type, sm: int) -> list[Record]:
     raise Lost(f"{kind.name} has no getConfigs(sm)", _NOWHERE)
 
 
-def _known(machine: Machine, kind: Type) -> dict[str, Value]:
-    """What the callers of a GEMM always pass for this runner: the block scaling that its types imply."""
+def scaling_of(machine: Machine, kind: Type) -> str:
+    """The block scaling that a runner's types imply: MXFPX, NVFP4 or NONE, as its callers pass it."""
     constants = machine.class_frame(kind.name, kind.arguments)
 
     def holds(name: str) -> bool:
         return constants.find(name) is not None and machine.lookup(constants, name) is True
 
-    scaling = "MXFPX" if holds("use_wfp4afp8") or holds("use_mxfp8") else "NVFP4" if holds("use_fp4") else "NONE"
+    return "MXFPX" if holds("use_wfp4afp8") or holds("use_mxfp8") else "NVFP4" if holds("use_fp4") else "NONE"
+
+
+def _known(machine: Machine, kind: Type) -> dict[str, Value]:
+    """What the callers of a GEMM always pass for this runner."""
+    scaling = scaling_of(machine, kind)
     kinds = machine.program.enumerations.get("FpXBlockScalingType", {})
     if scaling not in kinds:
         return {}
@@ -160,17 +172,44 @@ def _cluster(value: Value) -> Extents | None:
     return _extents(value.name) if isinstance(value, Enumerator) else None
 
 
+def bits_of(kind: Type) -> int:
+    """The width of a runner's activations."""
+    first = kind.arguments[0] if kind.arguments else None
+    name = CUTLASS_ELEMENT.get(first.name, first.name) if isinstance(first, Type) else ""
+    return ELEMENT_BITS.get(name, 8)
+
+
 def _name(value: Value) -> str:
     return value.name if isinstance(value, Enumerator) else ""
 
 
-def _filtered(machine: Machine, runner: int, sm: int, tactics: list[Tactic]) -> list[Filtered]:
+def _filtered(machine: Machine, runner: int, sm: int, tactics: list[Tactic], bits: int) -> list[Filtered]:
     """What filters that look at shared memory were asked about, and whether the tile was offered in the end."""
-    offered = {each.label for each in tactics}
+    offered = {each.label: each.tile for each in tactics}
     found: dict[tuple[str, str], Filtered] = {}
-    for function, place, tile in machine.asked:
-        extents = _extents(tile.name)
-        if extents is not None:
-            decision = Filtered(sm, runner, place, function, tile.name, extents, tile.name in offered)
-            found.setdefault((function, tile.name), decision)
+    for question in machine.asked:
+        for label, extents in _asked_about(machine, question, bits):
+            decision = Filtered(sm, runner, question.place, question.function, label, extents, label in offered)
+            found.setdefault((question.function, label), decision)
     return list(found.values())
+
+
+def _asked_about(machine: Machine, question: Question, bits: int) -> list[tuple[str, Extents]]:
+    """The tiles that a filter is asked about: the enumerator it is given, or those with the extents it is given, where
+    K may be in bytes or in elements of `bits` bits."""
+    for value in question.arguments.values():
+        if isinstance(value, Enumerator) and (extents := _extents(value.name)) is not None:
+            return [(value.name, extents)]
+    given: dict[str, int] = {}
+    for name, value in question.arguments.items():
+        match = re.fullmatch(r"(?:cta_|tile_)?([mnk])(?:_\w+)?", name, re.I)
+        if match is not None and number(value) is not None:
+            given.setdefault(match.group(1).lower(), int(number(value) or 0))
+    if len(given) < 3:
+        return []
+    listed = [name for kind, names in machine.program.enumerations.items() if "Tile" in kind for name in names]
+    tiles = [(name, each) for name in dict.fromkeys(listed) if (each := _extents(name)) is not None]
+    in_elements = (given["m"], given["n"], given["k"] * bits // 8)
+    in_bytes = (given["m"], given["n"], given["k"])
+    exact = [(name, each) for name, each in tiles if each == in_elements]
+    return exact or [(name, each) for name, each in tiles if each == in_bytes]

@@ -1,7 +1,7 @@
 """What following the dispatch code yields: a tree of launches and refusals, each under its conditions.
 
-A branch or a call is one node of the tree, so that a tactic is looked up by deciding each condition once. The same call from two
-places is one tree in both.
+A branch or a call is one node of the tree, so that a tactic is looked up by deciding each condition once. The same call
+from two places is one tree in both.
 """
 
 from __future__ import annotations

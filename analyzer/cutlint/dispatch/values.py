@@ -1,7 +1,7 @@
 """What the interpreter computes with: numbers, types, enumerators, records, functions, and what is not known yet.
 
-A type stands for its instances too (``ClusterShape{}`` is `ClusterShape`), as everywhere in cutlint. What is only known at run
-time is a `Symbol`: the name of an input or an operation on such. Followed both ways, it becomes a condition.
+A type stands for its instances too (``ClusterShape{}`` is `ClusterShape`), as everywhere in cutlint. What is only known
+at run time is a `Symbol`: the name of an input or an operation on such. Followed both ways, it becomes a condition.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from cutlint.evaluate import Type
+from cutlint.expression import NotUnderstood
 
 Value = Any  # one of: int, bool, str, None, Type, list, tuple, or a class of this module
 
@@ -114,10 +115,10 @@ def copied(value: Value) -> Value:
     return value
 
 
-def number(value: Value) -> int | None:
-    """The number of an integer, a boolean or an enumerator; None for anything else."""
-    if isinstance(value, int):
-        return int(value)
+def number(value: Value) -> int | float | None:
+    """The number of an integer, a boolean, a floating-point number or an enumerator; None for anything else."""
+    if isinstance(value, (int, float)):
+        return value
     if isinstance(value, Enumerator):
         return value.number
     return None
@@ -149,7 +150,9 @@ def operation(operator: str, left: Value, right: Value) -> Value:
     return _arithmetic(operator, a, b)
 
 
-def _arithmetic(operator: str, a: int, b: int) -> Value:
+def _arithmetic(operator: str, a: int | float, b: int | float) -> Value:
+    if isinstance(a, float) or isinstance(b, float):
+        return _floating(operator, a, b)
     if operator in ("/", "%"):
         if b == 0:
             return OPAQUE
@@ -158,6 +161,12 @@ def _arithmetic(operator: str, a: int, b: int) -> Value:
     if operator in ("<<", ">>") and not 0 <= b < 64:
         return OPAQUE
     return _OPERATORS[operator](a, b) if operator in _OPERATORS else OPAQUE
+
+
+def _floating(operator: str, a: float, b: float) -> Value:
+    if operator == "/":
+        return a / b if b else OPAQUE
+    return _OPERATORS[operator](a, b) if operator in ("*", "+", "-", "<", ">", "<=", ">=") else OPAQUE
 
 
 _OPERATORS: dict[str, Any] = {
@@ -220,3 +229,20 @@ def satisfied(conditions: tuple[Condition, ...], inputs: Mapping[str, Value]) ->
         elif known != each.holds:
             return False
     return result
+
+
+def spelled(value: Value) -> str:
+    """A type, a number or an enumerator as text, enumerators without their enumeration.
+
+    Raises:
+        NotUnderstood: for a value that is not known.
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Enumerator):
+        return value.name
+    if isinstance(value, Type) and value.owner is not None and not value.arguments:
+        return value.name
+    if isinstance(value, (int, Type)):
+        return str(value)
+    raise NotUnderstood(f"{value} as a template argument")
