@@ -83,6 +83,47 @@ def test_the_launcher_is_pointed_at(content: dict[str, Any]) -> None:
     assert unchecked[0]["file"].endswith("moe_gemm_tma_ws_launcher.inl")
 
 
+def test_what_the_dispatch_code_does(content: dict[str, Any]) -> None:
+    """Read by hand in the release: moe_gemm_kernels_fp16_fp4.cu and the post-MMA runners of moe_gemm_kernels_fp8_fp4.cu name
+    types that generate_kernels.py has no mixed-input kernels for; it makes N = 192 and M = 64 with N = 8 or 16 for Sm100, which
+    no case leads to; MXFP8 is offered tiles and epilogues that are_tile_shapes_supported_sm100 and the epilogue selection
+    refuse."""
+    by_rule: dict[str, list[dict[str, Any]]] = {}
+    for each in content["findings"]:
+        by_rule.setdefault(each["rule"], []).append(each)
+    assert {each["subject"] for each in by_rule["CUT401"]} == {
+        "MoeGemmRunner<half, Fp4Type, half>",
+        "MoeGemmRunner<__nv_fp8_e4m3, Fp4Type, half, half, false, Sm90Wfp4Afp8ScaleMode::kPostMmaFp8Act>",
+        "MoeGemmRunner<__nv_fp8_e4m3, Fp4Type, __nv_bfloat16, __nv_bfloat16, false, Sm90Wfp4Afp8ScaleMode::kPostMmaFp8Act>",
+    }
+    assert all("in 184 variants, and none of them is instantiated" in each["message"] for each in by_rule["CUT401"])
+    assert {each["message"].split(" on ")[0] for each in by_rule["CUT402"]} == {"is offered for MXFP8×MXFP8→FP16/BF16"}
+    unused = Counter(each["subject"].split()[2] for each in by_rule["CUT403"])
+    assert {tile.rsplit("×", 1)[0] for tile in unused} == {"128×192", "64×192", "64×16", "64×8"}
+    assert len(by_rule["CUT403"]) == 288
+    assert {each["subject"].split(",")[0] for each in by_rule["CUT404"]} == {"tile 128×256×64B", "tile 256×128×64B"}
+    assert all("for FP4×FP4→FP16/BF16 with FINALIZE and SwapAB=false" in each["message"] for each in by_rule["CUT404"])
+    assert "CUT405" not in by_rule
+
+
+def test_tiles_that_0_6_11_offered_in_vain() -> None:
+    """flashinfer #4008: two tiles have no case, and with FP8 activations 7 of the 10 candidates fail."""
+    command = [sys.executable, "-m", "cutlint.cli", "check", "flashinfer-python==0.6.11", "--format", "json"]
+    command += ["--select", "CUT4", "--target", "12.0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    found = [each for each in json.loads(done.stdout)["findings"] if each["rule"] == "CUT402"]
+    tiles: dict[str, set[str]] = {}
+    for each in found:
+        types = each["message"].removeprefix("is offered for ").split("→")[0]
+        tiles.setdefault(types, set()).add(each["subject"].removeprefix("tile ").split(",")[0])
+    assert tiles == {
+        "FP4×FP4": {"128×128×256B", "256×128×128B"},
+        "MXFP8×MXFP4": {
+            "128×128×256B", "256×128×128B", "128×128×64B", "256×128×64B", "128×256×64B", "128×32×64B", "128×64×64B",
+        },
+    }  # fmt: skip
+
+
 def test_what_has_no_figure_says_why(content: dict[str, Any]) -> None:
     unknown = [each for each in content["instantiations"] if each["footprint"] is None]
     assert len(unknown) == content["summary"]["not_sized"]

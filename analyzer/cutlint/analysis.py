@@ -84,7 +84,8 @@ def analyze(source: Source, request: Request, progress: Progress = lambda what, 
 
 
 UNSIZED = "not sized:"
-EMPTY = "holds no instantiation that cutlint knows"
+NOTHING = "no instantiation that cutlint knows"
+EMPTY = f"holds {NOTHING}"
 
 
 def _empty_together(problems: list[Problem]) -> list[Problem]:
@@ -94,7 +95,7 @@ def _empty_together(problems: list[Problem]) -> list[Problem]:
         return problems
     named = ", ".join(Path(each.file).name for each in empty[:5])
     more = f" and {len(empty) - 5:,} more" if len(empty) > 5 else ""
-    together = Problem(empty[0].file, f"{len(empty):,} files: each {EMPTY}: {named}{more}")
+    together = Problem(empty[0].file, f"{len(empty):,} files hold {NOTHING}: {named}{more}")
     return [*(each for each in problems if each.message != EMPTY), together]
 
 

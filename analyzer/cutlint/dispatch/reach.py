@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cutlint.analysis import EMPTY, UNSIZED, Analysis
+from cutlint.analysis import NOTHING, UNSIZED, Analysis
 from cutlint.dispatch.instantiated import Key, Keys, Spelling, keys_for
 from cutlint.dispatch.kept import read_hosts
 from cutlint.dispatch.records import Call, Routes
@@ -100,7 +100,7 @@ def _judged(
     """Of which launchers a missing instantiation means something, and those that are only there in part."""
     generated = analysis.checkout.generated
     names = {str(path) for path in generated}
-    understood = (UNSIZED, EMPTY)
+    understood = (UNSIZED, NOTHING)
     unread = any(
         each.file in names and not any(words in each.message for words in understood) for each in analysis.problems
     )
