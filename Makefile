@@ -39,3 +39,4 @@ agree: $(VENV)/installed-dev
 # The published schema of the JSON report, made from the records.
 schema: $(VENV)/installed
 	$(VENV)/bin/python -c "import json, cutlint.report as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint.schema.json
+	$(VENV)/bin/python -c "import json, cutlint.tactics as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-tactics.schema.json

@@ -12,6 +12,7 @@ from cutlint import __version__
 from cutlint.commands.check import check
 from cutlint.commands.map import byte_map
 from cutlint.commands.show import explain, rules, targets
+from cutlint.commands.tactics import tactics
 from cutlint.errors import CutlintError
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -23,7 +24,7 @@ def cli() -> None:
     """Find CUTLASS MoE GEMM instantiations that will not run, by exact shared memory, before anything is built."""
 
 
-for command in (check, byte_map, rules, explain, targets):
+for command in (check, byte_map, tactics, rules, explain, targets):
     cli.add_command(command)
 
 

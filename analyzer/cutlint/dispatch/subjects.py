@@ -224,7 +224,7 @@ def _tile(reach: Reach, analysis: Analysis, group: list[Tactic], by_sm: dict[int
         names=" and ".join(names),
         limit=by_sm[first.sm].limit,
         dispatched=bool(first.calls),
-        refused=message(first.refused),
+        refused=says(first.refused),
         footprint=kernel.footprint if kernel is not None and kernel.footprint is not None else Footprint("none"),
         where=location(first.offered, word=first.label),
         related=tuple(related),
@@ -235,7 +235,7 @@ def _one(values: set[str]) -> str:
     return values.pop() if len(values) == 1 else "any"
 
 
-def message(text: str | None) -> str:
+def says(text: str | None) -> str:
     """The first sentence of what a throw says, its placeholders left out."""
     words = " ".join(re.sub(r"%\w+", "…", text or "").split())
     words = re.sub(r"\s*\(…(?:,\s*…)*\)", "", words)
