@@ -133,6 +133,8 @@ def test_json_facts() -> None:
         "rules",
         "instantiations",
         "findings",
+        "files",
+        "errors",
         "summary",
     ]
     assert len(content["instantiations"]) == 32

@@ -13,9 +13,9 @@ from cutlint.errors import CutlintError
 from cutlint.findings import limits, subject
 from cutlint.footprint.layout import Region
 from cutlint.printable import printable
-from cutlint.records import Paths
 from cutlint.rules import expression
 from cutlint.run import Result
+from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
 SHOWN = 3  # different maps printed before the rest is counted
@@ -51,7 +51,7 @@ def facts(each: Analyzed) -> dict[str, Any]:
     return known
 
 
-def select(results: Sequence[Result], where: str | None, line: int | None) -> list[tuple[Analyzed, Paths]]:
+def select(results: Sequence[Result], where: str | None, line: int | None) -> list[tuple[Analyzed, Spelling]]:
     """The instantiations for which the expression `where` holds, or which stand at the one-based `line`.
 
     Raises:
@@ -76,9 +76,9 @@ def select(results: Sequence[Result], where: str | None, line: int | None) -> li
     return every
 
 
-def render(selected: Sequence[tuple[Analyzed, Paths]], targets: Sequence[Target]) -> str:
+def render(selected: Sequence[tuple[Analyzed, Spelling]], targets: Sequence[Target]) -> str:
     """The byte maps of the selected instantiations, equal ones once."""
-    groups: dict[str, list[tuple[Analyzed, Paths]]] = {}
+    groups: dict[str, list[tuple[Analyzed, Spelling]]] = {}
     for each, paths in selected:
         groups.setdefault(_map(each, targets), []).append((each, paths))
     parts = []

@@ -19,9 +19,10 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint, Unmodelled
 from cutlint.records import Finding, Paths, Range, Severity
 from cutlint.rules import Rule
+from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
-SCHEMA_VERSION = "1.1"
+SCHEMA_VERSION = "1.2"
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -113,6 +114,9 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
+    """`files` has the whole path of every file that a finding names, null for one that was generated for this run only or
+    that two sources have. `errors` say what part of the job could not be done."""
+
     schema_version: str
     tool: Tool
     sources: tuple[SourceReport, ...]
@@ -120,18 +124,21 @@ class Report(msgspec.Struct, frozen=True):
     rules: tuple[RuleReport, ...]
     instantiations: tuple[InstantiationReport, ...]
     findings: tuple[Finding, ...]
+    files: dict[str, str | None]
+    errors: tuple[str, ...]
     summary: Summary
 
 
 def build(
-    analyses: Sequence[tuple[Analysis, Paths]],
+    analyses: Sequence[tuple[Analysis, Spelling]],
     targets: Sequence[Target],
     rules: Sequence[Rule],
     findings: Sequence[Finding],
     everything: bool,
+    errors: Sequence[str] = (),
 ) -> Report:
     """The report of one run with `rules`. Instantiations are listed if a finding is about them, or all of them with
-    `everything`."""
+    `everything`. `errors` are what kept part of the job from being done."""
     concerned = {(finding.file, finding.range) for finding in findings}
     listed = [
         _instantiation(each, paths)
@@ -147,6 +154,8 @@ def build(
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
+        files=_files(findings, [paths for _, paths in analyses]),
+        errors=tuple(errors),
         summary=_summary([analysis for analysis, _ in analyses], findings),
     )
 
@@ -158,6 +167,15 @@ def schema() -> dict[str, Any]:
         "title": f"cutlint report, schema version {SCHEMA_VERSION}",
         **msgspec.json.schema(Report),
     }
+
+
+def _files(findings: Sequence[Finding], spellings: Sequence[Spelling]) -> dict[str, str | None]:
+    named = {each.file for each in findings} | {where.file for each in findings for where in each.related}
+    found: dict[str, str | None] = {}
+    for shown in sorted(named):
+        whole = {each.whole(shown) for each in spellings if each.knows(shown)}
+        found[shown] = whole.pop() if len(whole) == 1 else None
+    return found
 
 
 def _source(analysis: Analysis, paths: Paths) -> SourceReport:

@@ -16,14 +16,14 @@ from cutlint.analysis import Analysis, analyze
 from cutlint.dispatch.reach import Reach, reach
 from cutlint.errors import CutlintError
 from cutlint.findings import collect
-from cutlint.records import Paths
 from cutlint.report import Report
 from cutlint.rules import Rule
 from cutlint.settings import Found
 from cutlint.sources import Progress, Request, open_source
+from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
-Result = tuple[Analysis, Paths]
+Result = tuple[Analysis, Spelling]
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -60,8 +60,9 @@ def check(
             found, settings.per_file_ignores, known, request.cwd, configured.folder
         )
         checked = _checked(results, targets)
-        report = reporting.build(results, checked, rules, findings, everything)
-    return Outcome(report, (*errors, *_not_done(results, targets)))
+        errors = (*errors, *_not_done(results, targets))
+        report = reporting.build(results, checked, rules, findings, everything, errors)
+    return Outcome(report, errors)
 
 
 def _reach(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], progress: Progress) -> Reach | None:
@@ -110,7 +111,7 @@ def gather(
     return results, tuple(errors)
 
 
-def _checked(results: Sequence[tuple[Analysis, Paths]], targets: Sequence[Target]) -> tuple[Target, ...]:
+def _checked(results: Sequence[Result], targets: Sequence[Target]) -> tuple[Target, ...]:
     """Those of `targets` that run any of the kernels."""
     sized = [each for analysis, _ in results for each in analysis.instantiations if each.footprint is not None]
     archs = {each.config.arch for each in sized if each.config is not None}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -13,7 +12,8 @@ import msgspec
 from cutlint import checkout as checkouts
 from cutlint.errors import CutlintError
 from cutlint.generator import ARCHS, generated
-from cutlint.records import Checkout, Paths, Problem
+from cutlint.records import Checkout, Problem
+from cutlint.spelling import Spelling
 
 Progress = Callable[[str, int, int], None]
 
@@ -39,7 +39,7 @@ class Source(msgspec.Struct, frozen=True):
     found: Checkout
     base: Checkout
     problems: tuple[Problem, ...]
-    paths: Paths
+    paths: Spelling
 
 
 def open_source(name: str | None, request: Request, stack: contextlib.ExitStack, progress: Progress) -> Source:
@@ -55,7 +55,8 @@ def open_source(name: str | None, request: Request, stack: contextlib.ExitStack,
         problems = [*problems, *wrong]
     elif not found.launchers:
         base = _around(found, request)
-    if request.generate or is_release:
+    made = request.generate or is_release
+    if made:
         progress("running generate_kernels.py", 0, 0)
         found = stack.enter_context(generated(found, request.archs))
     if not found.generated:
@@ -70,13 +71,21 @@ def open_source(name: str | None, request: Request, stack: contextlib.ExitStack,
         )
     releases = [each for each, yes in ((found, is_release), (base, base_is_release)) if yes]
     roots = _roots(found, releases, request.cwd)
-    return Source(found, base, tuple(problems), cache(lambda path: checkouts.display_path(path, roots)))
+    passing = _folder_made(found) if made else None
+    return Source(found, base, tuple(problems), Spelling(roots, passing))
 
 
 def _roots(found: Checkout, releases: Sequence[Checkout], cwd: Path) -> tuple[Path, ...]:
     """The folders that paths are written relative to, by preference: a release's own, what was generated, the current."""
-    made = [each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"]
-    return (*(release.root for release in releases), *(made if found in releases else []), cwd, *made)
+    folder = _folder_made(found)
+    made = () if folder is None else (folder,)
+    return (*(release.root for release in releases), *(made if found in releases else ()), cwd, *made)
+
+
+def _folder_made(found: Checkout) -> Path | None:
+    """The folder that generators write to, if the generated files lie below one."""
+    parents = [each for path in found.generated[:1] for each in path.parents if each.name == "cutlass_instantiations"]
+    return parents[0] if parents else None
 
 
 def _find(source: str | None, request: Request, progress: Progress) -> tuple[Checkout, list[Problem], bool]:
