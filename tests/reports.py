@@ -8,6 +8,7 @@ import msgspec
 
 from cutlint.records import Finding, Fix, Location, Position, Range, Severity
 from cutlint.report import Report, RuleReport, SourceReport, Summary, TargetReport, Tool
+from cutlint.settings import FailOn
 
 LAUNCHER = "csrc/launcher.inl"
 FILE = "gemm/kernels.cu"
@@ -35,7 +36,7 @@ def finding(index: int = 0, severity: Severity = "error", **changes: Any) -> Fin
     return msgspec.structs.replace(made, **changes)
 
 
-def report(*findings: Finding, errors: tuple[str, ...] = (), **files: str | None) -> Report:
+def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "error", **files: str | None) -> Report:
     """A report of `findings` from the folder /work/repo; `files` may say where else a file lies."""
     named = {each.file for each in findings} | {where.file for each in findings for where in each.related}
     rules = [
@@ -59,6 +60,7 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), **files: str | None
         findings=findings,
         files={name: files.get(name, f"/work/repo/{name}") for name in sorted(named)},
         errors=errors,
+        fail_on=fail_on,
         summary=Summary(
             files=2,
             instantiations=12,

@@ -135,6 +135,7 @@ def test_json_facts() -> None:
         "findings",
         "files",
         "errors",
+        "fail_on",
         "summary",
     ]
     assert len(content["instantiations"]) == 32

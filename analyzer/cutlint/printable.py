@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
+import msgspec
+
 
 def printable(text: str) -> str:
     """`text` with control characters (newlines, terminal escapes) made visible."""
@@ -22,4 +27,14 @@ _MARKDOWN = str.maketrans(
 
 def markdown(text: str) -> str:
     """One line of `text` as GitHub's and GitLab's Markdown shows it unchanged, in a table's cell too."""
-    return printable(text).translate(_MARKDOWN).replace("://", ":&#47;&#47;")
+    return printable(text).translate(_MARKDOWN).replace("://", ":&#47;&#47;").replace("www.", "www&#46;")
+
+
+_UNSEEN = re.compile("[\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff]")
+
+
+def json_document(value: Any) -> str:
+    """`value` as indented JSON, the same bytes for the same value, with escapes for what is not to be seen: C1 controls,
+    which terminals act on, and marks that turn the direction of text."""
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n"

@@ -19,6 +19,7 @@ from cutlint.cutlass import Cutlass
 from cutlint.footprint.records import Footprint, Unmodelled
 from cutlint.records import Finding, Paths, Range, Severity
 from cutlint.rules import Rule
+from cutlint.settings import FailOn
 from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
@@ -115,7 +116,8 @@ class Summary(msgspec.Struct, frozen=True):
 
 class Report(msgspec.Struct, frozen=True):
     """`files` has the whole path of every file that a finding names, null for one that was generated for this run only or
-    that two sources have. `errors` say what part of the job could not be done."""
+    that two sources have. `errors` say what part of the job could not be done, `fail_on` from which severity on findings
+    fail the run."""
 
     schema_version: str
     tool: Tool
@@ -126,6 +128,7 @@ class Report(msgspec.Struct, frozen=True):
     findings: tuple[Finding, ...]
     files: dict[str, str | None]
     errors: tuple[str, ...]
+    fail_on: FailOn
     summary: Summary
 
 
@@ -136,6 +139,7 @@ def build(
     findings: Sequence[Finding],
     everything: bool,
     errors: Sequence[str] = (),
+    fail_on: FailOn = "error",
 ) -> Report:
     """The report of one run with `rules`. Instantiations are listed if a finding is about them, or all of them with
     `everything`. `errors` are what kept part of the job from being done."""
@@ -156,6 +160,7 @@ def build(
         findings=tuple(findings),
         files=_files(findings, [paths for _, paths in analyses]),
         errors=tuple(errors),
+        fail_on=fail_on,
         summary=_summary([analysis for analysis, _ in analyses], findings),
     )
 

@@ -61,7 +61,7 @@ def check(
         )
         checked = _checked(results, targets)
         errors = (*errors, *_not_done(results, targets))
-        report = reporting.build(results, checked, rules, findings, everything, errors)
+        report = reporting.build(results, checked, rules, findings, everything, errors, settings.fail_on)
     return Outcome(report, errors)
 
 

@@ -16,6 +16,7 @@ from cutlint.dispatch.reach import Reach
 from cutlint.dispatch.records import Tactic
 from cutlint.dispatch.subjects import element, location, running, says
 from cutlint.errors import CutlintError
+from cutlint.printable import json_document
 from cutlint.records import Location, Paths
 from cutlint.report import Tool
 from cutlint.targets import Target
@@ -206,7 +207,7 @@ def _verdict(tactic: Tactic, kernel: Analyzed | None, target: Target, reach: Rea
 
 def to_json(report: TacticsReport) -> str:
     """The report as indented JSON, the same bytes for the same report."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    return json_document(report)
 
 
 def schema() -> dict[str, Any]:

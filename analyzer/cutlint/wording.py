@@ -1,9 +1,11 @@
-"""What a finding says, in one line and at length, for the formats that do not lay it out themselves."""
+"""What findings say, in one line and at length, and which of them say the same."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cutlint.printable import printable
-from cutlint.records import Finding
+from cutlint.records import SEVERITIES, Finding, Location
 
 
 def headline(finding: Finding) -> str:
@@ -12,15 +14,43 @@ def headline(finding: Finding) -> str:
     return printable(finding.message if known else f"{finding.subject}: {finding.message}")
 
 
-def place(finding: Finding) -> str:
+def place(where: Finding | Location) -> str:
     """``file:line:column``, counted from one, as compilers write it."""
-    start = finding.range.start
-    return f"{printable(finding.file)}:{start.line + 1}:{start.character + 1}"
+    start = where.range.start
+    return f"{printable(where.file)}:{start.line + 1}:{start.character + 1}"
+
+
+def fits(finding: Finding) -> str:
+    """What would fit, in one line; nothing where that is not known."""
+    return "Fits: " + "; ".join(printable(fix.title) for fix in finding.fixes) if finding.fixes else ""
 
 
 def advice(finding: Finding) -> tuple[str, ...]:
     """Why, and what would fit: one line each, none where nothing is known."""
-    lines = [f"Why: {printable(finding.detail)}"] if finding.detail else []
-    if finding.fixes:
-        lines.append("Fits: " + "; ".join(printable(fix.title) for fix in finding.fixes))
-    return tuple(lines)
+    why = f"Why: {printable(finding.detail)}" if finding.detail else ""
+    return tuple(line for line in (why, fits(finding)) if line)
+
+
+def seen(finding: Finding) -> tuple[str, ...]:
+    """The related places, one line each."""
+    return tuple(f"See: {place(where)} {printable(where.message)}".rstrip() for where in finding.related)
+
+
+def groups(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that say the same for the same reason and with the same way out, the most severe first."""
+    found: dict[tuple[str, ...], list[Finding]] = {}
+    for each in findings:
+        key = (each.rule, each.message, each.detail, *(fix.title for fix in each.fixes))
+        found.setdefault(key, []).append(each)
+    return sorted(found.values(), key=lambda group: (-SEVERITIES.index(group[0].severity), group[0].rule))
+
+
+def count(number: int, noun: str) -> str:
+    """``1 file``, ``2,020 files``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def counts(findings: dict[str, int]) -> str:
+    """How many findings of each severity, the most severe first: ``9 errors, 20 warnings``; ``no findings``."""
+    parts = [count(findings[name], name) for name in reversed(SEVERITIES) if findings.get(name)]
+    return ", ".join(parts) or "no findings"

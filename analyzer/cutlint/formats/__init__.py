@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from cutlint.report import Report
 
-FORMATS = ("text", "json", "sarif")  # the modules of this package, as --format names them
+# The modules of this package, as --format names them
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "markdown")
 
 
 def render(report: Report, form: str) -> str:

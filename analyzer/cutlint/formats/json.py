@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from cutlint.printable import json_document
 from cutlint.report import Report
 
 
 def render(report: Report) -> str:
     """The report as indented JSON, the same bytes for the same report."""
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    return json_document(report)

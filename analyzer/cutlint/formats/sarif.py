@@ -14,9 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-import msgspec
-
-from cutlint.printable import markdown, printable
+from cutlint.printable import json_document, markdown, printable
 from cutlint.records import SEVERITIES, Finding, Location, Range, Suppression
 from cutlint.report import Report, RuleReport
 from cutlint.wording import advice, headline
@@ -50,8 +48,7 @@ def _packed(text: str) -> int:
 
 
 def _log(report: Report, findings: Sequence[Finding], left: Sequence[Finding]) -> str:
-    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, findings, left)]}
-    return msgspec.json.format(msgspec.json.encode(log), indent=2).decode() + "\n"
+    return json_document({"$schema": SCHEMA, "version": "2.1.0", "runs": [_run(report, findings, left)]})
 
 
 def _run(report: Report, findings: Sequence[Finding], left: Sequence[Finding]) -> Json:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from cutlint.printable import printable
-from cutlint.records import SEVERITIES, Finding
+from cutlint.records import Finding
 from cutlint.report import Report
+from cutlint.wording import count, counts, groups, place
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,22 +32,13 @@ def draw(report: Report, console: Console) -> None:
 
     for source in report.sources:
         cutlass = f", CUTLASS {source.cutlass}" if source.cutlass else ""
-        counts = f"{_count(source.files, 'file')}, {_count(source.instantiations, 'instantiation')}"
+        counts = f"{count(source.files, 'file')}, {count(source.instantiations, 'instantiation')}"
         console.print(Text(f"{printable(source.label)}{cutlass}: {counts}"), soft_wrap=True)
-    for group in _groups(report.findings):
+    for group in groups(report.findings):
         console.print()
         _group(group, console)
     console.print()
     console.print(Text(_closing(report)), soft_wrap=True)
-
-
-def _groups(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Findings that say the same for the same reason and with the same way out, the most severe first."""
-    groups: dict[tuple[str, ...], list[Finding]] = {}
-    for each in findings:
-        key = (each.rule, each.message, each.detail, *(fix.title for fix in each.fixes))
-        groups.setdefault(key, []).append(each)
-    return sorted(groups.values(), key=lambda group: (-SEVERITIES.index(group[0].severity), group[0].rule))
 
 
 def _group(group: list[Finding], console: Console) -> None:
@@ -58,10 +49,8 @@ def _group(group: list[Finding], console: Console) -> None:
     console.print(head, soft_wrap=True)
     shown = SHOWN[first.severity]
     for finding in group[:shown]:
-        start = finding.range.start
-        place = f"{printable(finding.file)}:{start.line + 1}:{start.character + 1}"
         console.print(
-            Text.assemble("  ", (place, "bold"), f"  {printable(finding.subject)}" if finding.subject else ""),
+            Text.assemble("  ", (place(finding), "bold"), f"  {printable(finding.subject)}" if finding.subject else ""),
             soft_wrap=True,
         )
     if len(group) > shown:
@@ -74,19 +63,12 @@ def _group(group: list[Finding], console: Console) -> None:
             soft_wrap=True,
         )
     for where in first.related:
-        start = where.range.start
-        place = f"{printable(where.file)}:{start.line + 1}:{start.character + 1}"
-        console.print(Text.assemble(("  see: ", "bold"), f"{place}  {printable(where.message)}"), soft_wrap=True)
+        console.print(Text.assemble(("  see: ", "bold"), f"{place(where)}  {printable(where.message)}"), soft_wrap=True)
 
 
 def _closing(report: Report) -> str:
     summary = report.summary
-    parts = [_count(summary.findings[name], name) for name in reversed(SEVERITIES) if summary.findings[name]]
-    found = ", ".join(parts) if parts else "No findings"
-    sized = f"{summary.sized + summary.refused:,} of {_count(summary.instantiations, 'instantiation')} sized"
+    found = counts(summary.findings).capitalize()
+    sized = f"{summary.sized + summary.refused:,} of {count(summary.instantiations, 'instantiation')} sized"
     targets = ", ".join(target.compute_capability for target in report.targets)
     return f"{found}. {sized}" + (f", checked against {targets}." if targets else ".")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
