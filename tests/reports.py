@@ -63,7 +63,9 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "
         fail_on=fail_on,
         summary=Summary(
             files=2,
+            unread_files=0,
             instantiations=12,
+            unread=0,
             sized=9,
             refused=2,
             not_sized=1,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 from tree_sitter import Node
 
 from cutlint import cpp
@@ -30,19 +31,18 @@ def read(path: Path, macros: frozenset[str] = frozenset()) -> tuple[list[Instant
     try:
         size = path.stat().st_size
         if size > MAX_BYTES:
-            return [], [
-                Problem(str(path), f"{size:,} bytes is more than a generated file can be ({MAX_BYTES:,}); not read")
-            ]
+            reason = f"{size:,} bytes is more than a generated file can be ({MAX_BYTES:,}); not read"
+            return [], [Problem(str(path), reason, unread="file")]
         data = path.read_bytes()
     except OSError as error:
-        return [], [Problem(str(path), f"cannot be read: {error.strerror or error}")]
+        return [], [Problem(str(path), f"cannot be read: {error.strerror or error}", unread="file")]
     return scan(path, data, macros)
 
 
 def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple[list[Instantiation], list[Problem]]:
     """As `read`, for text already at hand (an editor's buffer)."""
     if b"\0" in data[:8192]:
-        return [], [Problem(str(path), "is a binary file, not C++ text")]
+        return [], [Problem(str(path), "is a binary file, not C++ text", unread="file")]
     source = cpp.Source(str(path), data)
     blanked = cpp.blank_comments(cpp.join_continuations(data))
     conditions = cpp.guards(blanked)
@@ -61,7 +61,7 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
         if isinstance(result, Instantiation):
             found.append(result)
         elif result is not None:
-            problems.append(result)
+            problems.append(msgspec.structs.replace(result, unread="invocation"))
     return found, problems
 
 

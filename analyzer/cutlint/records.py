@@ -70,12 +70,14 @@ class Instantiation(msgspec.Struct, frozen=True):
 
 
 class Problem(msgspec.Struct, frozen=True):
-    """Something that could not be read or understood; it becomes a CUT902 finding."""
+    """Something that could not be read or understood; it becomes a CUT902 finding. `unread` says what of the generated
+    files is missing for it."""
 
     file: str
     message: str
     range: Range | None = None
     related: tuple[Location, ...] = ()
+    unread: Literal["file", "invocation"] | None = None
 
 
 class Fix(msgspec.Struct, frozen=True):

@@ -102,10 +102,13 @@ class InstantiationReport(msgspec.Struct, frozen=True):
 
 class Summary(msgspec.Struct, frozen=True):
     """Counts that add up: instantiations = sized + refused + not_sized; findings that count by severity and by rule, and
-    how many more are suppressed."""
+    how many more are suppressed. `unread_files` of the files could not be read, and `unread` further invocations in the
+    others."""
 
     files: int
+    unread_files: int
     instantiations: int
+    unread: int
     sized: int
     refused: int
     not_sized: int
@@ -269,9 +272,12 @@ def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summa
     for finding in counted:
         severities[finding.severity] += 1
         rules[finding.rule] = rules.get(finding.rule, 0) + 1
+    unread = [problem.unread for analysis in analyses for problem in analysis.problems]
     return Summary(
         files=sum(analysis.files for analysis in analyses),
+        unread_files=unread.count("file"),
         instantiations=len(every),
+        unread=unread.count("invocation"),
         sized=sized,
         refused=refused,
         not_sized=len(every) - sized - refused,

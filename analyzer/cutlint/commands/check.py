@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path())
 @options.checkout
 @options.generate
 @options.arch
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="List the facts of every instantiation in JSON, not only of those with findings.",
 )
+@click.option("--statistics", is_flag=True, help="End the text with counts: files, invocations, findings of each rule.")
 def check(
     sources: tuple[str, ...],
     checkout: str | None,
@@ -60,6 +61,7 @@ def check(
     form: str,
     output: Path | None,
     everything: bool,
+    statistics: bool,
 ) -> None:
     """Check generated instantiations.
 
@@ -74,6 +76,8 @@ def check(
     from cutlint.run import check as run
     from cutlint.sources import Request
 
+    if statistics and form != "text":
+        raise click.UsageError("--statistics goes with --format text; JSON always has the counts, in 'summary'")
     found = setting.find(Path.cwd())
     given: dict[str, Any] = {
         "select": options.words(select),
@@ -95,21 +99,24 @@ def check(
     )
     with shown() as progress:
         outcome = run(request, found, rule_folders, everything, progress)
-    _write(outcome.report, form, output)
+    _write(outcome.report, form, output, statistics)
     for error in outcome.errors:
         click.echo(f"error: {error}", err=True)
     failed = setting.fails(outcome.report.findings, settings.fail_on)
     sys.exit(2 if outcome.errors else 1 if failed else 0)
 
 
-def _write(report: Report, form: str, output: Path | None) -> None:
-    if form == "text" and output is None:
+def _write(report: Report, form: str, output: Path | None, statistics: bool) -> None:
+    if form != "text":
+        from cutlint.formats import render
+
+        options.write(render(report, form), output)
+        return
+    from cutlint.formats import text
+
+    if output is None:
         from rich.console import Console
 
-        from cutlint.formats.text import draw
-
-        draw(report, Console(highlight=False, markup=False, emoji=False))
-        return
-    from cutlint.formats import render
-
-    options.write(render(report, form), output)
+        text.draw(report, Console(highlight=False, markup=False, emoji=False), statistics)
+    else:
+        options.write(text.render(report, statistics), output)

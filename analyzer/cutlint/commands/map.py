@@ -11,7 +11,7 @@ from cutlint.commands import options
 
 
 @click.command("map")
-@click.argument("source", required=False)
+@click.argument("source", required=False, type=click.Path())
 @click.option("--where", metavar="EXPR", help="Which instantiations, e.g. 'cta_m == 128 and fusion == \"FINALIZE\"'.")
 @options.checkout
 @options.generate

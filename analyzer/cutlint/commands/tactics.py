@@ -11,7 +11,7 @@ from cutlint.commands import options
 
 
 @click.command()
-@click.argument("sources", nargs=-1, metavar="[SOURCE]...")
+@click.argument("sources", nargs=-1, metavar="[SOURCE]...", type=click.Path())
 @options.checkout
 @options.generate
 @options.arch

@@ -17,17 +17,19 @@ SHOWN = {"error": 8, "warning": 4, "note": 3}  # places listed for one cause bef
 _STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold cyan"}
 
 
-def render(report: Report) -> str:
-    """The report as plain text, without colour."""
+def render(report: Report, statistics: bool = False) -> str:
+    """The report as plain text, without colour; with `statistics`, how many there are of everything at the end."""
     from rich.console import Console
 
     text = io.StringIO()
-    draw(report, Console(file=text, highlight=False, markup=False, emoji=False, color_system=None, width=160))
+    draw(
+        report, Console(file=text, highlight=False, markup=False, emoji=False, color_system=None, width=160), statistics
+    )
     return text.getvalue()
 
 
-def draw(report: Report, console: Console) -> None:
-    """Write the report to `console` (colour and width are its own business)."""
+def draw(report: Report, console: Console, statistics: bool = False) -> None:
+    """Write the report to `console` (colour and width are its own business), with `statistics` if wanted."""
     from rich.text import Text
 
     for source in report.sources:
@@ -39,6 +41,8 @@ def draw(report: Report, console: Console) -> None:
         _group(group, console)
     console.print()
     console.print(Text(_closing(report)), soft_wrap=True)
+    if statistics:
+        console.print(Text("\n" + "\n".join(_statistics(report))), soft_wrap=True)
 
 
 def _group(group: list[Finding], console: Console) -> None:
@@ -72,3 +76,24 @@ def _closing(report: Report) -> str:
     sized = f"{summary.sized + summary.refused:,} of {count(summary.instantiations, 'instantiation')} sized"
     targets = ", ".join(target.compute_capability for target in report.targets)
     return f"{found}. {sized}" + (f", checked against {targets}." if targets else ".")
+
+
+def _statistics(report: Report) -> list[str]:
+    """Counts that add up: the indented ones to the one above them."""
+    summary = report.summary
+    names = {rule.id: f"{rule.id} {rule.name}" for rule in report.rules}
+    rows = [
+        ("Files", summary.files),
+        ("  read", summary.files - summary.unread_files),
+        ("  not read", summary.unread_files),
+        ("Invocations found", summary.instantiations + summary.unread),
+        ("  evaluated", summary.sized),
+        ("  refused by the compiler", summary.refused),
+        ("  not understood", summary.not_sized + summary.unread),
+        ("Findings that count", sum(summary.rules.values())),
+        *((f"  {printable(names.get(rule, rule))}", number) for rule, number in summary.rules.items()),
+        ("Findings suppressed", summary.suppressed),
+    ]
+    width = max(len(label) for label, _ in rows)
+    figures = max(len(f"{number:,}") for _, number in rows)
+    return [f"{label:<{width}}  {number:>{figures},}" for label, number in rows]
