@@ -190,9 +190,9 @@ def test_markdown_table() -> None:
     rows = table(text)
     assert [row[0] for row in rows] == [f"<strong>{each}</strong>" for each in ("error", "warning", "note")]
     assert rows[0][2] == "needs 102,400 B of shared memory per block"
-    assert f"{FILE}:11:9" in rows[0][3]
-    assert f"{FILE}:13:9" in rows[0][3], "one row a cause"
-    assert rows[0][4] == "SwapAB=true: 2 stages, 74,752 B"
+    assert f"{FILE}:11:9" in rows[0][4]
+    assert f"{FILE}:13:9" in rows[0][4], "one row a cause"
+    assert rows[0][3] == "SwapAB=true: 2 stages, 74,752 B"
     assert text.startswith("### cutlint: 2 errors, 1 warning, 1 note\n")
     assert "Suppressed: 1 finding." in text
     assert "Checked against 12.0." in text
@@ -200,7 +200,7 @@ def test_markdown_table() -> None:
 
 def test_markdown_counts_places_beyond_the_first() -> None:
     (row,) = table(markdown.render(report(*(finding(index) for index in range(12)))))
-    assert "and 8 more" in row[3]
+    assert "and 8 more" in row[4]
 
 
 def test_markdown_fits_into_a_comment() -> None:

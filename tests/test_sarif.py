@@ -141,8 +141,7 @@ def test_at_most_25_000_results_the_errors_first() -> None:
     assert len(run["results"]) == 25_000
     assert [each["level"] for each in run["results"][:4]] == ["error", "error", "warning", "note"]
     assert [level for level, _ in notes(run)] == ["warning", "note"]
-    assert "2 findings are left out" in notes(run)[0][1]
-    assert "2 notes" in notes(run)[0][1]
+    assert "2 findings left out (2 notes)" in notes(run)[0][1]
     assert "5,000" in notes(run)[1][1]
 
 
@@ -156,7 +155,7 @@ def test_at_most_ten_megabytes_packed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run["results"][0]["level"] == "error"
     assert 50 < len(run["results"]) < 2_000
     left = 2_001 - len(run["results"])
-    assert f"{left:,} findings are left out" in notes(run)[0][1]
+    assert f"{left:,} findings left out" in notes(run)[0][1]
 
 
 @pytest.mark.parametrize(
@@ -180,6 +179,27 @@ def test_whole_paths_and_other_folders() -> None:
     assert resolved(run, run["results"][0]["relatedLocations"][0]) == "file:///opt/cutlass/include/a.h"
     assert resolved(run, run["results"][1]["locations"][0]) == f"file:///work/repo/{FILE}"
     assert resolved(run, run["results"][1]["relatedLocations"][0]) == f"file:///work/repo/{LAUNCHER}"
+
+
+def test_a_finding_on_a_folder() -> None:
+    run = rendered(report(finding(0, file="."), finding(1), **{".": "/work/repo"}))
+    assert resolved(run, run["results"][0]["locations"][0]) == "file:///work/repo/"
+    assert list(run["originalUriBaseIds"]) == ["%SRCROOT%"]
+
+
+@pytest.mark.download
+def test_a_release(tmp_path: Path) -> None:
+    """Every finding of a real release, in files that are where the log says, or gone."""
+    source = "flashinfer-python==0.7.4"
+    run = valid(cutlint("check", source, "--format", "sarif", cwd=tmp_path).stdout)
+    content = json.loads(cutlint("check", source, "--format", "json", cwd=tmp_path).stdout)
+    expected = [(each["rule"], each["fingerprint"]) for each in content["findings"]]
+    assert identities(run) == sorted(expected)
+    assert len(set(expected)) == len(expected) > 100
+    places = [place for each in run["results"] for place in [*each["locations"], *each.get("relatedLocations", ())]]
+    known = [each for each in places if each["physicalLocation"]["artifactLocation"]["uriBaseId"] == "%SRCROOT%"]
+    assert known
+    assert all(Path(resolved(run, place).removeprefix("file://")).is_file() for place in known)
 
 
 def test_a_message_is_not_taken_for_a_link() -> None:

@@ -16,7 +16,7 @@ LIMIT = 65_536  # characters of a comment
 PLACES = 4  # listed in a row before the rest is counted
 _CELL = 1_000  # characters of a text in a cell
 _RESERVED = 500  # for the lines below the table
-_HEAD = ("| | Rule | What | Where | What fits |", "|---|---|---|---|---|")
+_HEAD = ("| | Rule | What | What fits | Where |", "|---|---|---|---|---|")  # long paths at the end
 
 
 def render(report: Report) -> str:
@@ -55,7 +55,7 @@ def _row(group: list[Finding], name: str) -> str:
         places.append(f"and {len(group) - PLACES:,} more")
     fits = "<br>".join(_short(fix.title) for fix in first.fixes)
     rule = f"{markdown(first.rule)} {markdown(name)}".rstrip()
-    return f"| **{first.severity}** | {rule} | {_short(first.message)} | {'<br>'.join(places)} | {fits} |"
+    return f"| **{first.severity}** | {rule} | {_short(first.message)} | {fits} | {'<br>'.join(places)} |"
 
 
 def _subject(finding: Finding) -> str:

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from cutlint.printable import json_document, markdown, printable
 from cutlint.records import SEVERITIES, Finding, Location, Range, Suppression
 from cutlint.report import Report, RuleReport
-from cutlint.wording import advice, headline
+from cutlint.wording import advice, count, counts, headline
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RESULTS = 25_000  # GitHub refuses a run with more,
@@ -77,10 +77,9 @@ def _invocation(report: Report, results: int, left: Sequence[Finding]) -> Json:
     """Whether the whole job was done, and what of its outcome is not to be seen; `left` are findings without a result."""
     notes = [("error", printable(each)) for each in report.errors]
     if left:
-        by_severity = Counter(each.severity for each in left)
-        counts = ", ".join(f"{by_severity[each]:,} {each}s" for each in reversed(SEVERITIES) if by_severity[each])
+        what = counts(Counter(each.severity for each in left))
         limits = f"{RESULTS:,} results a run and {PACKED:,} B a packed file"
-        notes.append(("warning", f"{len(left):,} findings are left out, for GitHub takes {limits}: {counts}"))
+        notes.append(("warning", f"{count(len(left), 'finding')} left out ({what}), for GitHub takes {limits}"))
     if results > SHOWN:
         notes.append(("note", f"GitHub shows {SHOWN:,} of these {results:,} results, the most severe"))
     return {
@@ -174,7 +173,7 @@ def _artifact(file: str, report: Report, bases: dict[str, str]) -> dict[str, str
 
 def _base(file: str, whole: str) -> str:
     """The folder that `file`, whose whole path is `whole`, is relative to."""
-    return whole.removesuffix(file)
+    return whole.removesuffix(file).rstrip("/") or "/"
 
 
 def _bases(files: dict[str, str | None]) -> dict[str, str]:
