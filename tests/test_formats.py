@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,6 +14,7 @@ import cmarkgfm
 import junitparser
 import msgspec
 import pytest
+from conftest import CHECKOUT
 from reports import FILE, finding, report
 from test_cli import FAILING, check_file
 
@@ -37,6 +41,20 @@ def test_every_format_is_had_from_the_command(form: str, tmp_path: Any) -> None:
     assert done.returncode == 1, done.stderr
     assert "102,400" in done.stdout.replace("&#44;", ",")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("form", [form for form in FORMATS if form != "text"])
+def test_reports_for_programs_are_utf8_whatever_the_terminal_says(form: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cutlint.cli", "check", "--generate", "--format", form],
+        cwd=CHECKOUT,
+        env={**os.environ, "PYTHONIOENCODING": "latin-1"},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert "128×256×128" in done.stdout.decode()
 
 
 # --- GitHub's workflow commands, read as actions/runner does (ActionCommand.TryParseV2)

@@ -64,7 +64,7 @@ def tactics(
         from cutlint.formats.tactics import render
 
         text = render(report)
-    options.write(text, output)
+    options.write(text, output, for_people=form == "text")
     for error in errors:
         click.echo(f"error: {error}", err=True)
     if errors:

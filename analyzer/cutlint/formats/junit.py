@@ -77,4 +77,4 @@ def _tests(rule: str, findings: Sequence[Finding], report: Report) -> list[Eleme
 
 
 def _test(rule: str, name: str) -> Element:
-    return Element("testcase", classname=f"cutlint.{rule}", name=printable(name))
+    return Element("testcase", classname=printable(f"cutlint.{rule}"), name=printable(name))
