@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from cutlint import checkout, launcher
+from cutlint import checkout, launchers
 from cutlint.clang.engine import evaluate
 from cutlint.compare import differences
 from cutlint.cutlass import Cutlass
@@ -63,7 +63,7 @@ def main() -> int:
     source = random.Random(seed)
     found, _ = checkout.find(fetch(requirement), requirement)
     path = next(each for each in found.launchers if each.name == "moe_gemm_tma_ws_launcher.inl")
-    read, _ = launcher.read(path, Headers(path, found.root))
+    read, _ = launchers.read(path, Headers(path, found.root))
     sizer = Sizer(read[0], Cutlass(found.cutlass or Path()))
     points = [dict(zip(read[0].parameters, draw(source), strict=True)) for _ in range(count)]
     verdicts: Counter[str] = Counter()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cutlint import launcher
+from cutlint import launchers
 from cutlint.cutlass import Cutlass
 from cutlint.headers import Headers
 from cutlint.launcher import Launcher
@@ -26,7 +26,7 @@ COLUMNS = ("smem", "epilogue", "mainloop", "mainloop_tensors", "epilogue_tensors
 
 
 def read_launcher(path: Path = LAUNCHER, root: Path = CHECKOUT) -> Launcher:
-    found, problems = launcher.read(path, Headers(path, root))
+    found, problems = launchers.read(path, Headers(path, root))
     assert problems == []
     assert len(found) == 1
     return found[0]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import FIXTURES, table
 
-from cutlint import checkout, launcher
+from cutlint import checkout, launchers
 from cutlint.clang import cache, engine, headers, probe
 from cutlint.clang.pool import Pool
 from cutlint.clang.records import Answer, Error, Evaluated, Failure, Field, Order, Setup, Sizes, Unit
@@ -31,7 +31,7 @@ K16, STAGES = "K must be a multiple of 16", "Specialization requires Stages set 
 def open_small(root: Path = SMALL) -> tuple[Launcher, Checkout]:
     found, problems = checkout.find(root, str(root))
     assert problems == []
-    read, problems = launcher.read(found.launchers[0], Headers(found.launchers[0], found.root))
+    read, problems = launchers.read(found.launchers[0], Headers(found.launchers[0], found.root))
     assert problems == []
     return read[0], found
 
@@ -373,7 +373,7 @@ def test_every_sm120_row_of_a_release(own_cache: Path) -> None:
     from cutlint.fetch import fetch
 
     found, _ = checkout.find(fetch("flashinfer-python==0.7.4"), "flashinfer-python==0.7.4")
-    read = next(each for path in found.launchers for each in launcher.read(path, Headers(path, found.root))[0])
+    read = next(each for path in found.launchers for each in launchers.read(path, Headers(path, found.root))[0])
     expected = list(table("flashinfer-0.7.4-sm120.csv"))
     items = [dict(zip(read.parameters, columns.values(), strict=True)) for columns, _ in expected]
     footprints = engine.evaluate(read, found, items)

@@ -221,7 +221,7 @@ def test_what_is_not_understood_is_a_finding_and_the_rest_is_checked(tmp_path: P
         "takes 17 arguments",
         "no model of Sm999",
         "no launcher of",
-        "no model of unheard_of_kernelLauncher",
+        "defines unheard_of_kernelLauncher",
         "no closing parenthesis",
         "1,024 B over the limit",
     ):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import CHECKOUT, LAUNCHER, read_launcher, sm120
 
-from cutlint import launcher
+from cutlint import launchers
 from cutlint.headers import Headers
 from cutlint.sizing import Sizer
 
@@ -208,7 +208,7 @@ def test_a_macro_defined_twice(tmp_path: Path) -> None:
     path = tmp_path / "twice.inl"
     body = "void ff_________() { using K = GemmUniversal<int>; }"
     path.write_text(f"#define INSTANTIATE_IT(A_) {body}\n" * 2)
-    found, problems = launcher.read(path, Headers(path, tmp_path))
+    found, problems = launchers.read(path, Headers(path, tmp_path))
     assert found == []
     assert "more than once" in problems[0].message
 
@@ -217,14 +217,14 @@ def test_a_launcher_that_is_not_utf8(tmp_path: Path) -> None:
     path = tmp_path / LAUNCHER.relative_to(CHECKOUT)
     path.parent.mkdir(parents=True)
     path.write_bytes(LAUNCHER.read_bytes().replace(b"or be FP8", b"or be \xff FP8"))
-    assert len(launcher.read(path, Headers(path, tmp_path))[0]) == 1
+    assert len(launchers.read(path, Headers(path, tmp_path))[0]) == 1
 
 
 def test_line_continuations_with_carriage_returns(tmp_path: Path) -> None:
     path = tmp_path / LAUNCHER.relative_to(CHECKOUT)
     path.parent.mkdir(parents=True)
     path.write_bytes(LAUNCHER.read_bytes().replace(b"\n", b"\r\n"))
-    found, problems = launcher.read(path, Headers(path, tmp_path))
+    found, problems = launchers.read(path, Headers(path, tmp_path))
     assert problems == []
     where = found[0].location("Stages")
     assert where is not None
@@ -247,7 +247,7 @@ def test_line_continuations_with_carriage_returns(tmp_path: Path) -> None:
 def test_macros_that_are_no_launchers(tmp_path: Path, body: str, message: str) -> None:
     path = tmp_path / "odd.inl"
     path.write_text(f"#define INSTANTIATE_IT(A_, B_) {body}\n")
-    found, problems = launcher.read(path, Headers(path, tmp_path))
+    found, problems = launchers.read(path, Headers(path, tmp_path))
     assert found == []
     assert [message in problem.message for problem in problems] == [True]
 

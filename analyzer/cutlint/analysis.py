@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from cutlint import instantiations as reading
-from cutlint import launcher as launchers
+from cutlint import launchers
 from cutlint.config import KernelConfig
 from cutlint.cores import spread
 from cutlint.cutlass import Cutlass
@@ -162,7 +162,7 @@ def _files(
     """What the files `paths` hold, without sizers (another process may be asking)."""
     analyzed: list[Analyzed] = []
     problems: list[Problem] = []
-    macros = frozenset(found)
+    macros = frozenset(name for name, each in found.items() if each.is_macro)
     for path in paths:
         listed, wrong = reading.read(path, macros)
         problems.extend(wrong)
@@ -206,9 +206,7 @@ def _analyze(
 def _no_launcher(name: str, base: Checkout) -> str:
     if not base.launchers:
         return f"no launcher is at hand for {name}; name a checkout that has it with --checkout"
-    if name.startswith("INSTANTIATE_"):
-        return f"no launcher of {base.label} that could be read defines {name}"
-    return f"cutlint has no model of {name} yet"
+    return f"no launcher of {base.label} that could be read defines {name}"
 
 
 def _unsized(analyzed: Sequence[Analyzed]) -> list[Problem]:

@@ -7,16 +7,19 @@ cannot be read stays, as `Unreadable`: only what needs it is not understood.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 from tree_sitter import Node
 
 from cutlint import cpp
 from cutlint.evaluate import Definition
-from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Unreadable, parse
+from cutlint.expression import Expression, NotUnderstood, Unreadable, names, parse
 
 KERNEL = "GemmUniversal"  # cutlass/gemm/kernel/gemm_universal.hpp
+ADAPTER = "GemmUniversalAdapter"  # cutlass/gemm/device/gemm_universal_adapter.h, around a kernel of any template
+STATIC_SIZE = "kSmemSize"  # what a kernel without CUTLASS's SharedStorage calls its size (fused_moe_kernel.cuh)
+_KERNEL_TYPE = re.compile(rf"\b{KERNEL}<|\b{ADAPTER}<|\b\w+::{STATIC_SIZE}\b")
 
 # what a body declares at compile time, besides constants
 _DECLARING = frozenset(
@@ -31,12 +34,19 @@ _BUILT_IN = re.compile(r"(ENABLE|COMPILE|USING)_\w+")  # defined in a build with
 class Chain(msgspec.Struct, frozen=True):
     """What leads to the kernel: `definitions` visible where its alias `kernel` stands, messages of the static_asserts
     before it (by the name under which their conditions are among the definitions), and the `statements` up to the alias
-    that mean something at compile time, white space folded."""
+    that mean something at compile time, white space folded. `static_size` is the kernel's member that holds its size where
+    it has no SharedStorage of its own."""
 
     definitions: dict[str, Definition]
     asserts: dict[str, str]
     kernel: str
     statements: tuple[str, ...]
+    static_size: str | None = None
+
+
+def leads_to_kernel(body: bytes) -> bool:
+    """Whether the text of a function's body names a kernel's type in one of the ways that `read_chain` knows."""
+    return _KERNEL_TYPE.search(_squeezed(body)) is not None
 
 
 def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
@@ -45,12 +55,7 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
     Raises:
         NotUnderstood: where there is not one kernel, or a name means two things on the way to it.
     """
-    aliases = cpp.captures("(alias_declaration) @alias", body).get("alias", ())
-    kernels = [each for each in aliases if f"{KERNEL}<" in re.sub(r"\s+", "", _text(each, text))]
-    if len(kernels) != 1:
-        found = f"{len(kernels)} aliases" if kernels else "no alias"
-        raise NotUnderstood(f"{found} of {KERNEL}<...> in the macro's body", (kernels or [body])[0].start_byte)
-    kernel = kernels[0]
+    kernel, static_size = _kernel(body, text)
     blocks: list[Node] = []
     node: Node | None = kernel
     while node is not None and node != body:
@@ -61,9 +66,17 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
     asserts: dict[str, str] = {}
     statements: list[str] = []
     for block in (body, *reversed(blocks)):
-        for child in block.named_children:
+        for child in _visible(block, text):
             if child.start_byte > kernel.start_byte:
                 break
+            if child.type in _CONDITIONS:  # one that is not evaluated
+                if child.start_byte <= kernel.start_byte < child.end_byte:
+                    raise NotUnderstood(
+                        "the kernel stands under a preprocessor condition that cutlint does not evaluate",
+                        child.start_byte,
+                    )
+                _define(definitions, _conditional(child, text).values())
+                continue
             definition = definition_of(child, text)
             if child.type in _DECLARING or (
                 definition is not None and _is_constant(child, definition, constants, text)
@@ -72,16 +85,74 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
                 statements.append(written if written.endswith(";") else f"{written};")
                 constants |= {definition.name} if definition is not None else set()
             if child.type == "static_assert_declaration":
-                definition, message = _static_assert(child, text)
+                definition, message = static_assert(child, text)
                 asserts[definition.name] = message
-            if definition is None:
-                continue
-            if definition.name in definitions:
-                raise NotUnderstood(f"'{definition.name}' is defined twice on the way to the kernel", child.start_byte)
-            definitions[definition.name] = definition
-    name = kernel.child_by_field_name("name")
-    assert name is not None  # an alias_declaration always has one
-    return Chain(definitions, asserts, _text(name, text), tuple(statements))
+            if definition is not None:
+                _define(definitions, (definition,))
+    kernel_name = _alias_name(kernel, text)
+    if kernel_name not in definitions:
+        raise NotUnderstood(
+            "the kernel stands under a preprocessor condition that does not hold in a build with every feature",
+            kernel.start_byte,
+        )
+    return Chain(definitions, asserts, kernel_name, tuple(statements), static_size)
+
+
+def _define(definitions: dict[str, Definition], found: Iterable[Definition]) -> None:
+    for each in found:
+        if each.name in definitions:
+            raise NotUnderstood(f"'{each.name}' is defined twice on the way to the kernel", each.span[0])
+        definitions[each.name] = each
+
+
+def _kernel(body: Node, text: bytes) -> tuple[Node, str | None]:
+    """The alias of the kernel's type, and its member that holds the size where that is not sizeof its SharedStorage."""
+    aliases = cpp.captures("(alias_declaration) @alias", body).get("alias", ())
+    squeezed = {each: _squeezed(text[each.start_byte : each.end_byte]) for each in aliases}
+    kernels = [each for each in aliases if f"{KERNEL}<" in squeezed[each]]
+    static_size: str | None = None
+    if not kernels:
+        whole = _squeezed(text[body.start_byte : body.end_byte])
+        named = set(re.findall(rf"\b{ADAPTER}<(\w+)>", whole))
+        if not named:
+            named, static_size = set(re.findall(rf"\b(\w+)::{STATIC_SIZE}\b", whole)), STATIC_SIZE
+        kernels = [each for each in aliases if _alias_name(each, text) in named]
+    if len(kernels) != 1:
+        found = f"{len(kernels)} aliases" if kernels else "no alias"
+        raise NotUnderstood(f"{found} of {KERNEL}<...> in the launcher's body", (kernels or [body])[0].start_byte)
+    return kernels[0], static_size
+
+
+def _alias_name(alias: Node, text: bytes) -> str:
+    name = alias.child_by_field_name("name")
+    return "" if name is None else _text(name, text)
+
+
+def _squeezed(text: bytes) -> str:
+    return re.sub(r"(?<!\w)\s+|\s+(?!\w)", "", text.decode("utf-8", "replace"))
+
+
+_CONDITIONS = ("preproc_ifdef", "preproc_if", "preproc_elif", "preproc_elifdef")
+
+
+def _visible(block: Node, text: bytes) -> Iterator[Node]:
+    """The statements of a block with those of the preprocessor branches that hold in a build with every feature. What
+    stands under a condition that is not known comes as the condition's node."""
+    stack = list(reversed(block.named_children))
+    while stack:
+        node = stack.pop()
+        if node.type not in _CONDITIONS:
+            yield node
+            continue
+        holds = _holds(node, text)
+        other = node.child_by_field_name("alternative")
+        if holds is None:
+            yield node
+        elif holds:
+            head = (node.child_by_field_name("name"), node.child_by_field_name("condition"), other)
+            stack.extend(reversed([each for each in node.named_children if each not in head]))
+        elif other is not None:
+            stack.extend(reversed(other.named_children) if other.type == "preproc_else" else [other])
 
 
 def _text(node: Node, text: bytes) -> str:
@@ -133,7 +204,8 @@ def _value(tokens: list[cpp.Token]) -> Expression:
         return Unreadable(str(error), error.offset or 0)
 
 
-def _static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
+def static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
+    """A static_assert's condition, as a definition with a name of its own, and its message."""
     condition, message = node.child_by_field_name("condition"), node.child_by_field_name("message")
     assert condition is not None  # a static_assert_declaration always has one
     words = [] if message is None else re.findall(r'"((?:\\.|[^"\\])*)"', _text(message, text))
@@ -142,18 +214,19 @@ def _static_assert(node: Node, text: bytes) -> tuple[Definition, str]:
     return definition, "".join(words) or " ".join(_text(condition, text).split())
 
 
-def definitions_at_file_level(nodes: Iterable[Node], text: bytes) -> dict[str, Definition]:
+def definitions_at_file_level(nodes: Iterable[Node], text: bytes, undefined: bool = False) -> dict[str, Definition]:
     """Aliases and constants outside any function, as a build with every feature enabled sees them.
 
     The launchers' ``#ifdef ENABLE_FP8 ... #else ... #endif`` define ``SafeFP8`` and the like. A name that means different
-    things under a condition that cutlint does not evaluate is `Unreadable`.
+    things under a condition that cutlint does not evaluate is `Unreadable`. `undefined`: macros that cutlint does not know
+    are taken as undefined, as a header's own switches are.
     """
     definitions: dict[str, Definition] = {}
     for node in nodes:
         if node.type in ("namespace_definition", "declaration_list", "linkage_specification"):
-            found = definitions_at_file_level(node.named_children, text)
+            found = definitions_at_file_level(node.named_children, text, undefined)
         elif node.type in ("preproc_ifdef", "preproc_if", "preproc_elif"):
-            found = _conditional(node, text)
+            found = _conditional(node, text, undefined)
         else:
             one = definition_of(node, text)
             found = {} if one is None else {one.name: one}
@@ -162,17 +235,17 @@ def definitions_at_file_level(nodes: Iterable[Node], text: bytes) -> dict[str, D
     return definitions
 
 
-def _conditional(node: Node, text: bytes) -> dict[str, Definition]:
+def _conditional(node: Node, text: bytes, undefined: bool = False) -> dict[str, Definition]:
     other = node.child_by_field_name("alternative")
     head = [node.child_by_field_name("name"), node.child_by_field_name("condition"), other]
-    taken = definitions_at_file_level([each for each in node.named_children if each not in head], text)
+    taken = definitions_at_file_level([each for each in node.named_children if each not in head], text, undefined)
     if other is None:
         left: dict[str, Definition] = {}
     elif other.type == "preproc_else":
-        left = definitions_at_file_level(other.named_children, text)
+        left = definitions_at_file_level(other.named_children, text, undefined)
     else:
-        left = _conditional(other, text)
-    holds = _holds(node, text)
+        left = _conditional(other, text, undefined)
+    holds = _holds(node, text, undefined)
     if holds is not None:
         return taken if holds else left
     for name in taken.keys() & left.keys():
@@ -181,31 +254,16 @@ def _conditional(node: Node, text: bytes) -> dict[str, Definition]:
     return {**left, **taken}
 
 
-def _holds(node: Node, text: bytes) -> bool | None:
+def _holds(node: Node, text: bytes, undefined: bool = False) -> bool | None:
     """Whether a preprocessor condition holds in a build with every feature enabled; None where that is not known."""
     name, condition = node.child_by_field_name("name"), node.child_by_field_name("condition")
     if name is not None:
         known = _BUILT_IN.fullmatch(_text(name, text)) is not None
-        return (not _text(node, text).lstrip("# \t").startswith("ifndef")) if known else None
+        negated = _text(node, text).lstrip("# \t").startswith("ifndef")
+        return known != negated if known or undefined else None
     words = "" if condition is None else re.sub(r"[\s()]|defined", "", _text(condition, text))
     if words in ("0", "1"):
         return words == "1"
-    return True if words and all(_BUILT_IN.fullmatch(each) for each in words.split("&&")) else None
-
-
-def names(expression: Expression) -> list[str]:
-    """Every name that `expression` mentions."""
-    found: list[str] = []
-    stack: list[Expression] = [expression]
-    while stack:
-        current = stack.pop()
-        if isinstance(current, Name):
-            found.extend(part.text for part in current.parts)
-            stack.extend(each for part in current.parts for each in part.arguments or ())
-        elif isinstance(current, Operation):
-            stack.extend(current.operands)
-        elif isinstance(current, Call):
-            stack.extend((current.callee, *current.arguments))
-        else:
-            assert isinstance(current, (Literal, Unreadable))
-    return found
+    if words and all(_BUILT_IN.fullmatch(each) for each in words.split("&&")):
+        return True
+    return words.startswith("!") if undefined and re.fullmatch(r"!?[A-Za-z_]\w*", words) else None

@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cutlint import cpp
-from cutlint.evaluate import Definition, Scope, Type
+from cutlint.evaluate import Definition, Outside, Scope, Type, Value
 from cutlint.expression import Expression, Literal, Name, NotUnderstood, Operation, Part, parse
 from cutlint.footprint.parts import BARRIER, CLC_RESPONSE, TENSOR_MAP
 from cutlint.footprint.records import Unmodelled
@@ -97,7 +97,7 @@ class Cutlass:
         if call is None:
             raise Unmodelled("CUTLASS's Sm120 builder counts stages in a way that cutlint does not know")
         constants = {"sm120_smem_capacity_bytes": Definition("", Literal(self.sm120_capacity, 0))}
-        scope = Scope(definitions, _GROUPED, lambda name: constants if name == "detail" else {}, _sizeof)
+        scope = Scope(definitions, _GROUPED, _Detail(constants), _sizeof)
         statement = f"int x = {call.group(1)};".encode()
         try:
             value = scope.evaluate(parse(list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1]))
@@ -216,11 +216,9 @@ class Cutlass:
             if header not in self._definitions:
                 self._definitions[header] = definitions_of(cpp.blank_comments_only(self._text(header)), owner)
             constants = {"CLCResponseSize": Definition("", Literal(CLC_RESPONSE, 0))}
-            parameters: dict[str, Expression] = {name: Literal(value, 0) for name, value in known.items()}
+            parameters: dict[str, Expression | Value] = {name: Literal(value, 0) for name, value in known.items()}
             parameters["GmemLayoutATag"] = _POINTER
-            scope = Scope(
-                self._definitions[header], parameters, lambda name: constants if name == "detail" else {}, _sizeof
-            )
+            scope = Scope(self._definitions[header], parameters, _Detail(constants), _sizeof)
             try:
                 value = scope.evaluate(Name((Part("KernelSmemCarveout"),), 0))
             except NotUnderstood as error:
@@ -229,6 +227,16 @@ class Cutlass:
                 raise Unmodelled(f"what CUTLASS's {header} sets aside is not understood: {value}")
             self._known[key] = value
         return self._known[key]
+
+
+class _Detail(Outside):
+    """Constants of the namespace ``detail``."""
+
+    def __init__(self, constants: dict[str, Definition]) -> None:
+        self._constants = constants
+
+    def struct(self, name: str) -> dict[str, Definition]:
+        return self._constants if name == "detail" else {}
 
 
 _GROUPED = {"IsGroupedGemmKernel": Literal(True, 0)}

@@ -42,11 +42,43 @@ class Definition(msgspec.Struct, frozen=True):
     span: tuple[int, int] = (0, 0)
 
 
+class ClassTemplate(msgspec.Struct, frozen=True):
+    """A class template or one of its partial specializations: what its `members` are, in terms of `parameters`.
+    `pattern` holds the arguments that a specialization is for; None for the primary template."""
+
+    parameters: tuple[str, ...]
+    pattern: tuple[Expression, ...] | None
+    members: Mapping[str, Definition]
+
+
 Sizeof = Callable[[Type], int]
-Structs = Callable[[str], Mapping[str, Definition]]
+
+
+class Outside:
+    """What lies outside the definitions of a `Scope`. This one knows nothing; those who know more derive from it."""
+
+    def struct(self, name: str) -> Mapping[str, Definition]:
+        """The members of the struct `name`; empty where there is no such one."""
+        return {}
+
+    def enumerators(self, name: str) -> frozenset[str]:
+        """The enumerators of the enumeration `name`; empty where it is not known."""
+        return frozenset()
+
+    def constant(self, name: str) -> Definition | None:
+        """The constant `name` of a namespace."""
+        return None
+
+    def templates(self, name: str) -> tuple[ClassTemplate, ...]:
+        """The class template `name`: its specializations and itself; empty where it is not known."""
+        return ()
+
+
+NOTHING = Outside()
 
 VOID = Type("void")
 _WIDE = frozenset({"int", "unsigned", "unsigned int", "size_t", "long", "int32_t", "uint32_t", "int64_t", "uint64_t"})
+_CONSTANT = re.compile(r"k[A-Z]\w*")  # as CUTLASS names constants
 _ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
 # sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)
@@ -63,6 +95,8 @@ CUTLASS_ELEMENT: dict[str, str] = {
     "nv_fp4_e2m1": "float_e2m1_t",
 }  # fmt: skip
 
+_TRANSPOSED = {"RowMajor": "ColumnMajor", "ColumnMajor": "RowMajor"}  # cutlass/layout/matrix.h
+
 # Different spellings of one type: typedefs in cuda_bf16.h and cuda_fp8.h, and fp4_compat.h's Fp4Type
 _SAME_TYPE: dict[str, str] = {
     "__nv_bfloat16": "nv_bfloat16", "__half": "half", "__nv_fp8_e4m3": "nv_fp8_e4m3", "__nv_fp8_e5m2": "nv_fp8_e5m2",
@@ -73,30 +107,27 @@ _SAME_TYPE: dict[str, str] = {
 class Scope:
     """Names and their meaning for one instantiation.
 
-    `parameters` are the launcher's macro (or template) parameters with their values as expressions; `definitions`
-    the aliases and constants, the launcher's own before those of its file; `structs` finds the members of a struct in
-    the headers the launcher includes; `sizeof` is asked for the size in bytes of a type that cutlint models.
+    `parameters` are the launcher's macro (or template) parameters with their values, as expressions or evaluated;
+    `definitions` the aliases and constants, the launcher's own before those of its file; `outside` knows the headers;
+    `sizeof` is asked for the size in bytes of a type that cutlint models. `cache` shares values with other scopes, under
+    what `key` makes of a name; without them nothing is shared.
     """
 
     def __init__(
         self,
         definitions: Mapping[str, Definition],
-        parameters: Mapping[str, Expression],
-        structs: Structs = lambda name: {},
+        parameters: Mapping[str, Expression | Value],
+        outside: Outside = NOTHING,
         sizeof: Sizeof | None = None,
         cache: dict[object, Value] | None = None,
         key: Callable[[str], object] | None = None,
-        enumerators: Callable[[str], frozenset[str]] = lambda name: frozenset(),
     ) -> None:
-        """`enumerators` are those of an enumeration, empty where it is not known. `cache` shares values with other
-        scopes, under what `key` makes of a name; without them nothing is shared."""
         self._definitions = definitions
         self._parameters = parameters
-        self._structs = structs
+        self._outside = outside
         self._sizeof = sizeof
         self._cache = cache
         self._key = key
-        self._enumerators = enumerators
         self._values: dict[str, Value] = {}
         self._open: set[str] = set()
         self._depth = 0
@@ -156,7 +187,7 @@ class Scope:
         if first.text == "decltype" and first.arguments:
             value = self.evaluate(first.arguments[0])
         elif first.arguments is None and first.text in self._parameters:
-            value = self.evaluate(self._parameters[first.text])
+            value = self._parameter(first.text)
         elif first.text in self._definitions:
             definition = self._definitions[first.text]
             if definition.parameters:
@@ -169,6 +200,10 @@ class Scope:
             value = self._member(value, part, name.offset)
         return value
 
+    def _parameter(self, name: str) -> Value:
+        given = self._parameters[name]
+        return given if isinstance(given, (Type, int, str)) else self.evaluate(given)
+
     def _external(self, name: Name) -> tuple[Value, tuple[Part, ...]]:
         """A name from outside the launcher: namespaces dropped, members (``::type``, ``::value``) kept for later."""
         parts = name.parts
@@ -178,16 +213,20 @@ class Scope:
                 part.arguments is not None
                 or last
                 or _ARCH_TAG.fullmatch(part.text)
-                or parts[index + 1].text in self._structs(part.text)
+                or parts[index + 1].text in self._outside.struct(part.text)
+                or parts[index + 1].text in self._outside.enumerators(part.text)
             ):
                 text = part.text
                 if last and index and text in self._parameters:  # cutlass::arch::ArchTag_
-                    value = self.evaluate(self._parameters[text])
-                    return value, ()
+                    return self._parameter(text), ()
                 arguments = part.arguments
                 if text == "conditional_t" and arguments is not None and len(arguments) == 3:
                     chosen = arguments[1 if _truth(self.evaluate(arguments[0]), name.offset) else 2]
                     return self.evaluate(chosen), parts[index + 1 :]  # the other one need not be understood
+                if arguments is None and last and _CONSTANT.fullmatch(text):
+                    constant = self._outside.constant(text)
+                    if constant is not None:
+                        return self._inner({text: constant}, {}).lookup(text), ()
                 evaluated = () if arguments is None else tuple(self.evaluate(each) for each in arguments)
                 return self._template(text, evaluated, arguments is not None, name.offset), parts[index + 1 :]
         raise NotUnderstood("an empty name", name.offset)
@@ -197,31 +236,69 @@ class Scope:
         given = [self.evaluate(each) for each in part.arguments or ()]
         if len(given) != len(definition.parameters):
             raise NotUnderstood(f"'{definition.name}' takes {len(definition.parameters)} arguments", offset)
-        bound = dict(zip(definition.parameters, (_quoted(each, offset) for each in given), strict=True))
-        inner = Scope(self._definitions, {**self._parameters, **bound}, self._structs, self._sizeof)
-        inner._open, inner._depth = self._open, self._depth
+        bound = dict(zip(definition.parameters, given, strict=True))
+        inner = self._inner(self._definitions, {**self._parameters, **bound})
+        inner._open = self._open
         return inner.evaluate(definition.value)
+
+    def _inner(self, definitions: Mapping[str, Definition], parameters: Mapping[str, Expression | Value]) -> Scope:
+        """A scope with other names, as deep as this one."""
+        inner = Scope(definitions, parameters, self._outside, self._sizeof)
+        inner._depth = self._depth
+        return inner
 
     def _member(self, owner: Value, part: Part, offset: int) -> Value:
         if not isinstance(owner, Type):
             raise NotUnderstood(f"'{part.text}' asked of a value", offset)
         text = part.text
         if text in self._parameters:  # EpilogueFusion::FUSION_
-            named = self.evaluate(self._parameters[text])
+            named = self._parameter(text)
             text = named.name if isinstance(named, Type) else str(named)
-        struct = self._structs(owner.name)
+        struct = self._outside.struct(owner.name)
         if text in struct:  # its members see one another, and nothing of the launcher
-            inner = Scope(struct, {}, self._structs, self._sizeof)
-            inner._depth = self._depth
-            arguments = (
-                None
-                if part.arguments is None
-                else tuple(_quoted(self.evaluate(each), offset) for each in part.arguments)
-            )
-            return inner.evaluate(Name((Part(text, arguments),), offset))
+            arguments = None
+            bound: dict[str, Expression | Value] = {}
+            if part.arguments is not None:
+                bound = {f"{text}@{index}": self.evaluate(each) for index, each in enumerate(part.arguments)}
+                arguments = tuple(Name((Part(each),), offset) for each in bound)
+            return self._inner(struct, bound).evaluate(Name((Part(text, arguments),), offset))
+        if owner.arguments and owner.owner is None and (found := self._specialization(owner, offset)) is not None:
+            template, bound = found
+            if text in template.members:
+                return self._inner(template.members, bound).evaluate(Name((part,), offset))
         return _trait_member(owner, text, tuple(self.evaluate(each) for each in part.arguments or ()), offset)
 
     # -- templates and traits
+
+    def _specialization(self, of: Type, offset: int) -> tuple[ClassTemplate, dict[str, Expression | Value]] | None:
+        """The class template's specialization that the arguments of `of` choose, with its parameters' values."""
+        chosen: list[tuple[ClassTemplate, dict[str, Expression | Value]]] = []
+        primary: tuple[ClassTemplate, dict[str, Expression | Value]] | None = None
+        for template in self._outside.templates(of.name):
+            if template.pattern is None:
+                if len(template.parameters) == len(of.arguments):
+                    primary = template, dict(zip(template.parameters, of.arguments, strict=True))
+            elif (bound := self._matched(template, of)) is not None:
+                chosen.append((template, bound))
+        if len(chosen) > 1:
+            raise NotUnderstood(f"more than one specialization of {of.name} fits", offset)
+        return chosen[0] if chosen else primary
+
+    def _matched(self, template: ClassTemplate, of: Type) -> dict[str, Expression | Value] | None:
+        """The parameters' values if the arguments of `of` are what the specialization is for."""
+        assert template.pattern is not None
+        if len(template.pattern) != len(of.arguments):
+            return None
+        bound: dict[str, Expression | Value] = {}
+        for pattern, given in zip(template.pattern, of.arguments, strict=True):
+            name = pattern.parts[0].text if isinstance(pattern, Name) and len(pattern.parts) == 1 else None
+            if name in template.parameters:
+                assert name is not None
+                if bound.setdefault(name, given) != given:
+                    return None
+            elif self._inner({}, {}).evaluate(pattern) != given:
+                return None
+        return bound
 
     def _template(self, name: str, arguments: tuple[Value, ...], is_template: bool, offset: int) -> Value:
         if not is_template:
@@ -259,7 +336,7 @@ class Scope:
     def _equal(self, left: Value, right: Value, offset: int) -> bool:
         for each in (left, right):
             if isinstance(each, Type) and each.owner is not None:
-                listed = self._enumerators(each.owner.name)
+                listed = self._outside.enumerators(each.owner.name)
                 if listed and each.name not in listed:
                     raise NotUnderstood(f"'{each.name}' is not an enumerator of {each.owner.name}", offset)
         return _same((left, right), offset)
@@ -292,20 +369,6 @@ class Scope:
         raise NotUnderstood(f"the size of '{value}' is not known to cutlint", offset)
 
 
-def _quoted(value: Value, offset: int) -> Expression:
-    """A value as an expression, so that it can be bound to a template parameter."""
-    if isinstance(value, Type):
-        arguments = tuple(_quoted(each, offset) for each in value.arguments)
-        owner = value.owner
-        part = Part(value.name, arguments if arguments else None)
-        parts = (part,) if owner is None else (Part(owner.name), part)
-        result: Expression = Name(parts, offset)
-        for _ in range(value.pointers):
-            result = Operation("*", (result,), offset)
-        return result
-    return Literal(value, offset)
-
-
 def _trait_member(owner: Type, text: str, arguments: tuple[Value, ...], offset: int) -> Value:
     """``Owner::text`` where the owner is one of the traits kept as a symbol, or a type cutlint treats as opaque."""
     if text == "value" and owner.name == "sizeof_bits":
@@ -314,6 +377,10 @@ def _trait_member(owner: Type, text: str, arguments: tuple[Value, ...], offset: 
         return bool(_TRAITS[f"{owner.name}_v"](owner.arguments, offset))
     if text == "type" and owner.name == "conditional":
         return _conditional(owner.arguments, offset)
+    if text == "type" and owner.name == "LayoutTranspose" and len(owner.arguments) == 1:
+        layout = owner.arguments[0]
+        if isinstance(layout, Type) and layout.name in _TRANSPOSED:
+            return msgspec.structs.replace(layout, name=_TRANSPOSED[layout.name])
     if text == "type" and owner.name == "TllmToCutlassTypeAdapter":
         inner = owner.arguments[0]
         if isinstance(inner, Type) and not inner.pointers:
@@ -419,9 +486,25 @@ def _fold(choose: Callable[[int, int], int]) -> Callable[[tuple[Value, ...], tup
     return lambda template, values, offset: choose(_number(values[0], offset), _number(values[1], offset))
 
 
+def _has_zero(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -> Value:
+    """cutlass_extensions/weight_only_quant_op.h."""
+    operation = values[0]
+    if isinstance(operation, Type):
+        return operation.name == "FINEGRAINED_SCALE_AND_ZEROS"
+    raise NotUnderstood(f"'{operation}' is not a weight-only quantization", offset)
+
+
+def _epilogue_routing(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -> Value:
+    """The activation that fused_moe_kernel_traits.cuh makes of an epilogue tag, kept as a symbol."""
+    return Type("EpilogueRouting", (*template, *values))
+
+
 _FUNCTIONS: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]] = {
     "size": _size,
     "get": _size,
+    "shape": _size,
+    "hasZero": _has_zero,
+    "EpilogueRouting": _epilogue_routing,
     "shape_div": _shape_div,
     "max": _fold(max),
     "min": _fold(min),

@@ -220,3 +220,21 @@ def _integer(text: str, offset: int) -> int:
         return int(text.replace("'", "").rstrip("uUlLzZ"), 0)
     except ValueError:
         raise NotUnderstood(f"'{text[:40]}' is not an integer", offset) from None
+
+
+def names(expression: Expression) -> list[str]:
+    """Every name that `expression` mentions."""
+    found: list[str] = []
+    stack: list[Expression] = [expression]
+    while stack:
+        current = stack.pop()
+        if isinstance(current, Name):
+            found.extend(part.text for part in current.parts)
+            stack.extend(each for part in current.parts for each in part.arguments or ())
+        elif isinstance(current, Operation):
+            stack.extend(current.operands)
+        elif isinstance(current, Call):
+            stack.extend((current.callee, *current.arguments))
+        else:
+            assert isinstance(current, (Literal, Unreadable))
+    return found

@@ -1,32 +1,40 @@
-"""Members of structs that a launcher takes from its headers, such as ``TmaWarpSpecializedGroupedGemmInput::LayoutD``.
+"""What a launcher takes from its headers and its own file: members of structs, enumerators, constants, class templates.
 
-Only quoted includes that resolve to a file inside the checkout are looked at, one level deep, and only when a name
-is asked for.
+Only quoted includes that resolve to a file inside the checkout are looked at, nearest first, and only when a name is asked
+for. CUTLASS's own headers are not among them: `cutlint.cutlass` reads those.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from tree_sitter import Node
 
 from cutlint import cpp
-from cutlint.evaluate import Definition
-from cutlint.expression import NotUnderstood, parse
+from cutlint.chain import definitions_at_file_level
+from cutlint.evaluate import ClassTemplate, Definition, Outside
+from cutlint.expression import Name, NotUnderstood, parse
 
 MAX_BYTES = 4 * 2**20
+MAX_FILES = 500  # a launcher includes some dozens
+
+_INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,300})"', re.M)
 
 
-class Headers:
-    """The headers that the launcher `path` includes, searched below `root`."""
+class Headers(Outside):
+    """The file `path` and the headers that it includes, searched below `root`."""
 
     def __init__(self, path: Path, root: Path) -> None:
         self._path = path
         self._root = root.resolve()
         self._structs: dict[str, dict[str, Definition]] = {}
         self._enumerations: dict[str, frozenset[str]] = {}
+        self._constants: dict[str, Definition | None] = {}
+        self._templates: dict[str, tuple[ClassTemplate, ...]] = {}
 
     def struct(self, name: str) -> dict[str, Definition]:
         """The aliases and constants that the struct `name` defines; empty when there is no such struct."""
@@ -40,33 +48,96 @@ class Headers:
             pattern = re.compile(
                 rb"\benum\s+(?:class\s+|struct\s+)?" + re.escape(name.encode()) + rb"\b[^{};]*\{([^}]*)\}"
             )
-            matches = [pattern.search(cpp.blank_comments(data)) for data in self.files.values()]
-            bodies = [match.group(1).decode("utf-8", "replace") for match in matches if match is not None]
-            words = [each.split("=")[0].strip() for body in bodies[:1] for each in body.split(",")]
+            words: list[str] = []
+            for data in self.texts(name):
+                match = pattern.search(cpp.blank_comments(data))
+                if match is not None:
+                    words = [
+                        each.split("=")[0].strip() for each in match.group(1).decode("utf-8", "replace").split(",")
+                    ]
+                    break
             self._enumerations[name] = frozenset(word for word in words if word)
         return self._enumerations[name]
 
+    def constant(self, name: str) -> Definition | None:
+        """The constant `name` of a header's namespace, with macros that only a build defines taken as undefined."""
+        if name not in self._constants:
+            self._constants[name] = next(
+                (found[name] for data in self.texts(name) if name in (found := _constants(data, name))), None
+            )
+        return self._constants[name]
+
+    def templates(self, name: str) -> tuple[ClassTemplate, ...]:
+        """The class template `name` of the launcher's own file: its specializations and itself."""
+        if name not in self._templates:
+            known = name.encode() in self._own
+            self._templates[name] = tuple(_class_templates(self._own, name)) if known else ()
+        return self._templates[name]
+
     @cached_property
-    def files(self) -> dict[Path, bytes]:
-        """The included files' texts."""
-        try:
-            text = cpp.blank_comments_only(self._path.read_bytes())
-        except OSError:
-            return {}
-        found: dict[Path, bytes] = {}
-        for match in re.finditer(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,300})"', text, re.M):
-            path = self._resolve(match.group(1).decode("utf-8", "replace"))
-            if path is not None and path not in found and path.stat().st_size <= MAX_BYTES:
-                found[path] = path.read_bytes()
+    def _own(self) -> bytes:
+        return _plain(self._path) or b""
+
+    def texts(self, word: str) -> Iterator[bytes]:
+        """The included files' texts that hold `word`, without comments, the nearest first."""
+        spelled = word.encode()
+        for data in self._files():
+            if spelled in data:
+                yield data
+
+    def _files(self) -> Iterator[bytes]:
+        """The included files' texts. They are read as far as somebody looks."""
+        index = 0
+        while True:
+            if index == len(self._read_so_far) and not self._read_next():
+                return
+            yield self._read_so_far[index]
+            index += 1
+
+    @cached_property
+    def _read_so_far(self) -> list[bytes]:
+        return []
+
+    @cached_property
+    def _to_read(self) -> list[Path]:
+        return self._included(self._path, self._own, set())
+
+    @cached_property
+    def _seen(self) -> set[Path]:
+        return set(self._to_read)
+
+    def _read_next(self) -> bool:
+        """Read the next file that an include names; False when there is none."""
+        while self._to_read and len(self._read_so_far) < MAX_FILES:
+            path = self._to_read.pop(0)
+            data = _plain(path)
+            if data is not None:
+                self._to_read.extend(self._included(path, data, self._seen))
+                self._read_so_far.append(data)
+                return True
+        return False
+
+    def _included(self, path: Path, data: bytes, seen: set[Path]) -> list[Path]:
+        found = []
+        for match in _INCLUDE.finditer(data):
+            include = match.group(1).decode("utf-8", "replace")
+            if include.startswith(("cutlass/", "cute/")):
+                continue
+            resolved = self._resolve(path, include)
+            if resolved is not None and resolved not in seen:
+                seen.add(resolved)
+                found.append(resolved)
         return found
 
-    def _resolve(self, include: str) -> Path | None:
-        for folder in (self._path.parent, *self._path.parents):
-            for base in (folder, folder / "include"):
-                candidate = (base / include).resolve()
-                if candidate.is_relative_to(self._root) and candidate.is_file():
-                    return candidate
-            if folder.resolve() == self._root:
+    def _resolve(self, path: Path, include: str) -> Path | None:
+        first = include.split("/")[0]
+        for folder in path.parents:
+            for base in (folder, folder / "include", folder / first / "include"):
+                if os.path.isfile(base / include):  # noqa: PTH113 (half the time of pathlib's, thousands of times)
+                    candidate = (base / include).resolve()
+                    if candidate.is_relative_to(self._root):
+                        return candidate
+            if folder == self._root or folder.resolve() == self._root:
                 break
         return None
 
@@ -74,13 +145,61 @@ class Headers:
         if not owner.isidentifier():
             return {}
         pattern = re.compile(rb"\b(?:struct|class)\s+" + owner.encode() + rb"\s*(?::[^:;{]|\{)")
-        for data in self.files.values():
+        for data in self.texts(owner):
             if pattern.search(data) is None:
                 continue
             found = definitions_of(data, owner, templates=False)
             if found:
                 return found
         return {}
+
+
+@lru_cache(maxsize=1024)
+def _plain_at(path: Path, size: int, changed: int) -> bytes | None:
+    try:
+        return cpp.blank_comments_only(cpp.join_continuations(path.read_bytes()))
+    except OSError:
+        return None
+
+
+def _plain(path: Path) -> bytes | None:
+    """A file's text without comments and line continuations; None where it cannot be read or is no header."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return _plain_at(path, status.st_size, status.st_mtime_ns) if status.st_size <= MAX_BYTES else None
+
+
+def _constants(data: bytes, name: str) -> dict[str, Definition]:
+    """The definition of the constant `name` in a file, outside any class or function."""
+    if re.search(rb"\bconstexpr\b[^;{}()]*\b" + re.escape(name.encode()) + rb"\s*=", data) is None:
+        return {}
+    found = definitions_at_file_level(cpp.parse(data).root_node.named_children, data, undefined=True)
+    return {name: found[name]} if name in found else {}
+
+
+def _class_templates(data: bytes, name: str) -> Iterator[ClassTemplate]:
+    """Every class template named `name` in `data` that has a body, primary or a partial specialization."""
+    for node in cpp.captures(_CLASSES, cpp.parse(data).root_node).get("name", ()):
+        struct = node.parent
+        template = struct.parent if struct is not None else None
+        if struct is None or template is None or template.type != "template_declaration":
+            continue
+        tokens = list(cpp.tokens(node, data))
+        body, listed = struct.child_by_field_name("body"), template.child_by_field_name("parameters")
+        if tokens[0].text != name or body is None or listed is None:
+            continue
+        pattern = None
+        if len(tokens) > 1:
+            try:
+                read = parse(tokens)
+            except NotUnderstood:
+                continue
+            assert isinstance(read, Name)
+            pattern = read.parts[0].arguments
+        parameters = tuple(parameter_name(each, data) for each in listed.named_children)
+        yield ClassTemplate(parameters, pattern, members_of(body, data))
 
 
 _CLASSES = """
@@ -102,18 +221,19 @@ def definitions_of(data: bytes, name: str, templates: bool = True) -> dict[str, 
         while outer is not None:  # a nested class sees the members of those around it
             body = outer.child_by_field_name("body") if outer.type in ("struct_specifier", "class_specifier") else None
             if body is not None:
-                found = {**_members(body, data), **found}
+                found = {**members_of(body, data), **found}
             outer = outer.parent
         if struct.child_by_field_name("body") is not None:
             return found
     return {}
 
 
-def _members(body: Node, data: bytes) -> dict[str, Definition]:
+def members_of(body: Node, data: bytes) -> dict[str, Definition]:
+    """The aliases and constants among the members of a class `body`."""
     found: dict[str, Definition] = {}
     for child in body.named_children:
         if child.type in ("preproc_ifdef", "preproc_if"):
-            for name, definition in _members(child, data).items():
+            for name, definition in members_of(child, data).items():
                 found.setdefault(name, definition)
             continue
         parameters: tuple[str, ...] = ()
@@ -122,7 +242,7 @@ def _members(body: Node, data: bytes) -> dict[str, Definition]:
             listed = child.child_by_field_name("parameters")
             if listed is None or not child.named_children:
                 continue
-            parameters = tuple(_parameter(each, data) for each in listed.named_children)
+            parameters = tuple(parameter_name(each, data) for each in listed.named_children)
             statement = child.named_children[-1]
         if statement.type not in ("alias_declaration", "field_declaration", "declaration"):
             continue
@@ -139,6 +259,7 @@ def _members(body: Node, data: bytes) -> dict[str, Definition]:
     return found
 
 
-def _parameter(node: Node, data: bytes) -> str:
-    last = list(cpp.tokens(node, data))
-    return last[-1].text if last else ""
+def parameter_name(node: Node, data: bytes) -> str:
+    """The name of a template parameter, its default left out."""
+    words = [token.text for token in cpp.tokens(node, data)]
+    return words[words.index("=") - 1] if "=" in words[1:] else words[-1] if words else ""

@@ -1,60 +1,86 @@
-"""A launcher ``.inl`` read: its instantiation macro's parameters and the chain of aliases that leads to the kernel.
+"""A launcher: its parameters and the chain of aliases that leads to the kernel, evaluated for an instantiation.
 
-`read` finds, without fixed line numbers and without fixed names but CUTLASS's own ``GemmUniversal``, the
-function-like macro whose body names a kernel, joins its line continuations and parses the body again as C++. Every
-offset stays what it is in the file, so each alias keeps its line and column.
+`cutlint.launchers` finds them in a file. Every offset is what it is in the file, so each alias keeps its line and column.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property, lru_cache
 from operator import itemgetter
-from pathlib import Path
 
-from tree_sitter import Node
+import msgspec
 
 from cutlint import cpp
-from cutlint.chain import KERNEL, definitions_at_file_level, names, read_chain
+from cutlint.chain import Chain
 from cutlint.evaluate import Definition, Scope, Sizeof, Type, Value
-from cutlint.expression import Expression, Name, NotUnderstood, Operation, parse
+from cutlint.expression import Expression, Name, NotUnderstood, Operation, names, parse
 from cutlint.headers import Headers
 from cutlint.records import Instantiation, Location, Problem, Range
-
-MAX_BYTES = 4 * 2**20
 
 _COMPARES_LIMIT = re.compile(r"sharedMemPerBlockOptin|MaxSharedMemoryPerBlockOptin|max_?(shared|smem)", re.I)
 
 
+# Templates that build a mainloop, and how many arguments each may have: CUTLASS's own (the epilogue's of the same name has
+# 14 or 15), and those of cutlass_extensions/gemm/collective/
+MAINLOOP_BUILDERS = {
+    "CollectiveBuilder": (12, 13),
+    "CollectiveBuilderMixedInput": (13, 14),
+    "CollectiveBuilderInterleaved": (13,),
+}
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter of a launcher: a macro's, or a function template's, `declared` as there (``typename T``, ``int N``) and
+    with the text of its default argument if it has one."""
+
+    name: str
+    declared: str | None = None
+    default: str | None = None
+
+    def bound(self, argument: str) -> str:
+        """The C++ statement that gives the parameter its value (not for a macro's)."""
+        assert self.declared is not None
+        if self.declared.split()[0] in ("typename", "class"):
+            return f"using {self.name} = {argument};"
+        return f"constexpr {self.declared} = {argument};"
+
+
+class File(msgspec.Struct, frozen=True):
+    """A launcher's file: its source, its text without comments and line continuations, the definitions at its top, and its
+    headers."""
+
+    source: cpp.Source
+    text: bytes
+    definitions: dict[str, Definition]
+    headers: Headers
+
+
 class Launcher:
-    """One instantiation macro of a launcher: evaluates its aliases for the arguments of an instantiation."""
+    """One launcher, a macro or a function template: evaluates its aliases for an instantiation's arguments."""
 
     def __init__(
-        self,
-        source: cpp.Source,
-        name: str,
-        parameters: tuple[str, ...],
-        span: tuple[int, int],
-        body: Node,
-        text: bytes,
-        file_definitions: dict[str, Definition],
-        headers: Headers,
+        self, file: File, name: str, declared: tuple[Parameter, ...], span: tuple[int, int], body: bytes, chain: Chain
     ) -> None:
-        self.path = source.name
+        self.path = file.source.name
         self.name = name
-        self.parameters = parameters
+        self.declared = declared
+        self.parameters = tuple(each.name for each in declared)
         self.span = span
-        self._source = source
-        self._file_definitions = file_definitions
-        self._headers = headers
-        self._text = text
-        chain = read_chain(body, text, {*parameters, *file_definitions})
-        self.definitions, self.asserts, self.kernel, self.statements = (
-            chain.definitions, chain.asserts, chain.kernel, chain.statements,
+        self._source = file.source
+        self._file_definitions = file.definitions
+        self._headers = file.headers
+        self._text = body
+        self.definitions, self.asserts, self.kernel, self.statements, self.static_size = (
+            chain.definitions, chain.asserts, chain.kernel, chain.statements, chain.static_size,
         )  # fmt: skip
         self._caches: dict[bool, dict[object, Value]] = {True: {}, False: {}}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def is_macro(self) -> bool:
+        return all(each.declared is None for each in self.declared)
 
     @cached_property
     def _scope_definitions(self) -> dict[str, Definition]:
@@ -79,25 +105,29 @@ class Launcher:
     @cached_property
     def decisions(self) -> tuple[tuple[str, str], ...]:
         """The aliases given to the mainloop's builder as stage count and kernel schedule, with what each is."""
-        for definition in self.definitions.values():
-            for arguments in _template_arguments(definition.value, "CollectiveBuilder"):
-                if len(arguments) in (12, 13):  # the mainloop's; the epilogue's has 14 or 15
-                    labels = ("the stage count is decided here", "the kernel schedule is decided here")
-                    named = zip(arguments[11:], labels, strict=False)
-                    return tuple((each.parts[-1].text, label) for each, label in named if isinstance(each, Name))
+        labels = ("the stage count is decided here", "the kernel schedule is decided here")
+        for arguments in self._mainloops():
+            named = zip(arguments[11:13], labels, strict=False)
+            return tuple((each.parts[-1].text, label) for each, label in named if isinstance(each, Name))
         return ()
+
+    def _mainloops(self) -> Iterator[tuple[Expression, ...]]:
+        """The arguments that the builders of a mainloop are given."""
+        for definition in self.definitions.values():
+            if isinstance(definition.value, Name):
+                for part in definition.value.parts:
+                    if part.arguments is not None and len(part.arguments) in MAINLOOP_BUILDERS.get(part.text, ()):
+                        yield part.arguments
 
     @cached_property
     def mainloop_parameters(self) -> tuple[str, ...]:
-        """The macro's parameters that the mainloop's builder is given, the stage count aside: instantiations that agree in
-        them share most of their types."""
+        """The parameters that the mainloop's builder is given, the stage count aside: instantiations that agree in them
+        share most of their types."""
         found: set[str] = set()
-        for definition in self.definitions.values():
-            for arguments in _template_arguments(definition.value, "CollectiveBuilder"):
-                if len(arguments) in (12, 13):
-                    given = {name for index, each in enumerate(arguments) if index != 11 for name in names(each)}
-                    found |= given & set(self.parameters)
-                    found.update(*(self._needs(name) for name in given if name in self._scope_definitions))
+        for arguments in self._mainloops():
+            given = {name for index, each in enumerate(arguments) if index != 11 for name in names(each)}
+            found |= given & set(self.parameters)
+            found.update(*(self._needs(name) for name in given if name in self._scope_definitions))
         return tuple(name for name in self.parameters if name in found)
 
     def range_at(self, offset: int | None) -> Range:
@@ -116,15 +146,13 @@ class Launcher:
     def scope(self, arguments: dict[str, str], sizeof: Sizeof, sizes: bool = True) -> Scope:
         """The launcher's names for one instantiation. `arguments` are texts by parameter name; `sizes` says whether
         `sizeof` gives true sizes: values are shared between instantiations, but not across that difference."""
-        parameters = {name: argument(text) for name, text in arguments.items()}
+        parameters: dict[str, Expression | Value] = {name: argument(text) for name, text in arguments.items()}
         needs, cache = self._needs_of, self._caches[sizes]
 
         def key(name: str) -> object:
             return name, needs[name](arguments)
 
-        return Scope(
-            self._scope_definitions, parameters, self._headers.struct, sizeof, cache, key, self._headers.enumerators
-        )
+        return Scope(self._scope_definitions, parameters, self._headers, sizeof, cache, key)
 
     @cached_property
     def _needs_of(self) -> dict[str, Callable[[dict[str, str]], object]]:
@@ -133,16 +161,17 @@ class Launcher:
         return {name: itemgetter(*found) if found else (lambda arguments: ()) for name, found in needs.items()}
 
     def bind(self, instantiation: Instantiation) -> dict[str, str] | Problem:
-        """The instantiation's arguments by the macro's own parameter names."""
+        """The instantiation's arguments by the launcher's own parameter names, defaults filled in."""
         given, wanted = instantiation.arguments, self.parameters
-        if len(given) == len(wanted) and all(given):
-            return dict(zip(wanted, given, strict=True))
-        what = f"{len(given)} arguments" if len(given) != len(wanted) else "an empty argument"
+        defaults = [each.default for each in self.declared[len(given) :]]
+        if len(given) <= len(wanted) and all(given) and None not in defaults:
+            return dict(zip(wanted, (*given, *(each for each in defaults if each is not None)), strict=True))
+        what = "an empty argument" if len(given) == len(wanted) else f"{len(given)} arguments"
         message = f"{self.name} takes {len(wanted)} arguments ({', '.join(wanted)}), this invocation has {what}"
         return Problem(str(instantiation.file), message, instantiation.range)
 
     def _needs(self, name: str, seen: frozenset[str] = frozenset()) -> tuple[str, ...]:
-        """The macro parameters that the value of `name` depends on."""
+        """The parameters that the value of `name` depends on."""
         if name not in self._needs_cache:
             definition = self._scope_definitions[name]
             found: set[str] = set()
@@ -166,107 +195,6 @@ def argument(text: str) -> Expression:
     if isinstance(found, Operation) and len(found.operands) > 1:
         raise NotUnderstood(f"the argument '{text[:80]}' is not one value: the preprocessor puts it in as text")
     return found
-
-
-def read(path: Path, headers: Headers) -> tuple[list[Launcher], list[Problem]]:
-    """The launchers (usually one) that the file `path` defines, and what could not be understood."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        return [], [Problem(str(path), f"cannot be read: {error.strerror or error}")]
-    if len(data) > MAX_BYTES or b"\0" in data:
-        return [], [Problem(str(path), "is not a launcher: binary, or larger than any launcher is")]
-    source = cpp.Source(str(path), data)
-    text = cpp.blank_comments_only(cpp.join_continuations(data))  # tree-sitter ends a macro at its first comment
-    root = cpp.parse(text).root_node
-    if cpp.depth_exceeds(root):
-        return [], [Problem(str(path), "is nested deeper than any launcher is")]
-    launchers: dict[str, Launcher] = {}
-    problems: list[Problem] = []
-    seen: set[str] = set()
-    file_definitions = definitions_at_file_level(root.named_children, text)
-    for macro in cpp.captures("(preproc_function_def) @macro", root).get("macro", ()):
-        name_node = macro.child_by_field_name("name")
-        span = (name_node.start_byte, name_node.end_byte) if name_node else (macro.start_byte, macro.end_byte)
-        name = source.slice(*span)
-        where = source.range(*span)
-        if KERNEL.encode() not in text[macro.start_byte : macro.end_byte]:
-            if name.startswith("INSTANTIATE_"):
-                problems.append(Problem(str(path), f"the body of {name} names no {KERNEL}", where))
-            continue
-        if name in seen:
-            launchers.pop(name, None)
-            problems.append(
-                Problem(str(path), f"{name} is defined more than once; which one counts is not known", where)
-            )
-            continue
-        seen.add(name)
-        try:
-            launchers[name] = _launcher(source, text, macro, name, span, file_definitions, headers)
-        except NotUnderstood as error:
-            place = where if error.offset is None else source.range(error.offset, error.offset + 1)
-            problems.append(Problem(str(path), f"{name}: {error}", place))
-    return list(launchers.values()), problems
-
-
-def _launcher(
-    source: cpp.Source,
-    text: bytes,
-    macro: Node,
-    name: str,
-    span: tuple[int, int],
-    file_definitions: dict[str, Definition],
-    headers: Headers,
-) -> Launcher:
-    listed = macro.child_by_field_name("parameters")
-    parameters = tuple(
-        source.slice(child.start_byte, child.end_byte)
-        for child in (listed.named_children if listed else ())
-        if child.type == "identifier"
-    )
-    body = _body(text, macro)
-    if body is None:
-        raise NotUnderstood("its body is not a function", span[0])
-    return Launcher(source, name, parameters, span, *body, file_definitions, headers)
-
-
-def _body(text: bytes, macro: Node) -> tuple[Node, bytes] | None:
-    """The macro's function body parsed as C++, with the text it was parsed from (same offsets as the file)."""
-    value = macro.child_by_field_name("value")
-    if value is None:
-        return None
-    joined = text[value.start_byte : value.end_byte]
-    blanked = cpp.blank_comments(joined)
-    opening = blanked.find(b"{")
-    closing = _matching(blanked, opening)
-    if opening < len(_HEAD) or closing is None:
-        return None
-    start = value.start_byte + opening
-    body = b" " * (start - len(_HEAD)) + _HEAD + joined[opening : closing + 1]
-    root = cpp.parse(body).root_node
-    if cpp.depth_exceeds(root):
-        return None
-    found = cpp.captures("(function_definition body: (compound_statement) @body)", root).get("body")
-    return (found[0], body) if found else None
-
-
-_HEAD = b"void launcher() "
-
-
-def _matching(blanked: bytes, opening: int) -> int | None:
-    depth = 0
-    for match in re.compile(rb"[{}]").finditer(blanked, max(opening, 0)):
-        depth += 1 if match.group() == b"{" else -1
-        if depth == 0:
-            return match.start()
-    return None
-
-
-def _template_arguments(expression: Expression, template: str) -> list[tuple[Expression, ...]]:
-    """The arguments of every use of the class template `template` at the top of `expression`."""
-    if not isinstance(expression, Name):
-        return []
-    return [part.arguments for part in expression.parts if part.text == template and part.arguments is not None]
 
 
 def kernel_type(launcher: Launcher, scope: Scope) -> Type:

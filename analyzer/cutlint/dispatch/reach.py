@@ -69,7 +69,7 @@ def _keys(analysis: Analysis, launchers: frozenset[str], spelling: Spelling) -> 
     makers: dict[str, Keys | None] = {}
     problems: list[Problem] = []
     for launcher in analysis.launchers:
-        if launcher.name not in launchers:
+        if launcher.is_macro and launcher.name not in launchers:
             makers[launcher.name] = keys_for(launcher.path, launcher.name, launcher.parameters, spelling)
             if makers[launcher.name] is None:
                 message = f"{launcher.name} says not which function it instantiates; what calls it is not known"
