@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -36,6 +36,15 @@ class Analyzed(msgspec.Struct, frozen=True):
     compared: Footprint | None = None
 
 
+class Prepared(msgspec.Struct, frozen=True):
+    """The launchers of a checkout by name, what sizes their instantiations over its CUTLASS, and what could not be read: the
+    same for all its generated files."""
+
+    launchers: dict[str, Launcher]
+    sizers: dict[str, Sizer]
+    problems: tuple[Problem, ...]
+
+
 class Analysis(msgspec.Struct, frozen=True):
     """What one source holds. `files` counts the generated files read; `launchers` and `cutlass` (the include folder) are
     what they were sized with, from the checkout `base`."""
@@ -49,23 +58,37 @@ class Analysis(msgspec.Struct, frozen=True):
     problems: tuple[Problem, ...]
 
 
-def analyze(source: Source, request: Request, progress: Progress = lambda what, done, total: None) -> Analysis:
+def prepare(base: Checkout, texts: Mapping[Path, bytes]) -> Prepared:
+    """Read the launchers of `base`; `texts` stand in for files (see `Request`)."""
+    found, problems = _launchers(base, texts)
+    cutlass = base.cutlass
+    sizers = {name: Sizer(each, Cutlass(cutlass)) for name, each in found.items()} if cutlass else {}
+    return Prepared(found, sizers, tuple(problems))
+
+
+def analyze(
+    source: Source,
+    request: Request,
+    progress: Progress = lambda what, done, total: None,
+    prepared: Prepared | None = None,
+) -> Analysis:
     """Read the generated files of `source` and size them with its launchers and CUTLASS, by the engine asked for.
+    `prepared`: these launchers, where they are at hand.
 
     What the files say never raises; what could not be read or understood is in `problems`.
 
     Raises:
         CutlintError: when the clang engine is asked for and cannot work here.
     """
-    found, problems = _launchers(source.base)
-    problems[:0] = source.problems
+    prepared = prepared or prepare(source.base, request.texts)
+    found, sizers = prepared.launchers, prepared.sizers
+    problems = [*source.problems, *prepared.problems]
     cutlass = source.base.cutlass
-    sizers = {name: Sizer(each, Cutlass(cutlass)) for name, each in found.items()} if cutlass else {}
     files = source.found.generated
     analyzed: list[Analyzed] = []
 
     def work(paths: Sequence[Path]) -> tuple[int, list[Analyzed], list[Problem]]:
-        return len(paths), *_files(paths, found, sizers, source.base, request.regions)
+        return len(paths), *_files(paths, found, sizers, source.base, request)
 
     done = 0
     progress("reading", done, len(files))
@@ -129,12 +152,12 @@ def _with_clang(each: Analyzed, footprint: Footprint, both: bool) -> Analyzed:
     return msgspec.structs.replace(each, footprint=footprint, unknown=None)
 
 
-def _launchers(base: Checkout) -> tuple[dict[str, Launcher], list[Problem]]:
+def _launchers(base: Checkout, texts: Mapping[Path, bytes]) -> tuple[dict[str, Launcher], list[Problem]]:
     found: dict[str, Launcher] = {}
     problems: list[Problem] = []
     twice: set[str] = set()
     for path in base.launchers:
-        read, wrong = launchers.read(path, Headers(path, base.root))
+        read, wrong = launchers.read(path, Headers(path, base.root, texts), texts.get(path))
         problems.extend(wrong)
         for each in read:
             if each.name in found or each.name in twice:
@@ -157,18 +180,19 @@ def _files(
     found: dict[str, Launcher],
     sizers: dict[str, Sizer],
     base: Checkout,
-    regions: bool,
+    request: Request,
 ) -> tuple[list[Analyzed], list[Problem]]:
     """What the files `paths` hold, without sizers (another process may be asking)."""
     analyzed: list[Analyzed] = []
     problems: list[Problem] = []
     macros = frozenset(name for name, each in found.items() if each.is_macro)
     for path in paths:
-        listed, wrong = reading.read(path, macros)
+        text = request.texts.get(path)
+        listed, wrong = reading.read(path, macros) if text is None else reading.scan(path, text, macros)
         problems.extend(wrong)
         if not listed and not wrong:
             problems.append(Problem(str(path), EMPTY))
-        analyzed.extend(_analyze(each, found, sizers, base, regions, problems) for each in listed)
+        analyzed.extend(_analyze(each, found, sizers, base, request.regions, problems) for each in listed)
     return analyzed, problems
 
 

@@ -80,7 +80,7 @@ def render(selected: Sequence[tuple[Analyzed, Spelling]], targets: Sequence[Targ
     """The byte maps of the selected instantiations, equal ones once."""
     groups: dict[str, list[tuple[Analyzed, Spelling]]] = {}
     for each, paths in selected:
-        groups.setdefault(_map(each, targets), []).append((each, paths))
+        groups.setdefault(layout(each, targets), []).append((each, paths))
     parts = []
     for text, members in list(groups.items())[:SHOWN]:
         (first, paths), others = members[0], len(members) - 1
@@ -93,7 +93,8 @@ def render(selected: Sequence[tuple[Analyzed, Spelling]], targets: Sequence[Targ
     return "\n\n".join(parts) + "\n"
 
 
-def _map(each: Analyzed, targets: Sequence[Target]) -> str:
+def layout(each: Analyzed, targets: Sequence[Target]) -> str:
+    """The byte map of one instantiation with its total and the limits, or why there is none; some lines, indented."""
     footprint = each.footprint
     if footprint is None:
         return f"  not sized: {printable(each.unknown or '')}"

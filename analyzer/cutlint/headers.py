@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property, lru_cache
 from pathlib import Path
 
@@ -26,10 +26,11 @@ _INCLUDE = re.compile(rb'^[ \t]*#[ \t]*include[ \t]*"([^"\n]{1,300})"', re.M)
 
 
 class Headers(Outside):
-    """The file `path` and the headers that it includes, searched below `root`."""
+    """The file `path` and the headers that it includes, searched below `root`; `texts`, by path, stand in for files."""
 
-    def __init__(self, path: Path, root: Path) -> None:
+    def __init__(self, path: Path, root: Path, texts: Mapping[Path, bytes] | None = None) -> None:
         self._path = path
+        self._editor = texts or {}
         self._root = root.resolve()
         self._structs: dict[str, dict[str, Definition]] = {}
         self._enumerations: dict[str, frozenset[str]] = {}
@@ -76,7 +77,11 @@ class Headers(Outside):
 
     @cached_property
     def _own(self) -> bytes:
-        return _plain(self._path) or b""
+        return self._plain(self._path) or b""
+
+    def _plain(self, path: Path) -> bytes | None:
+        text = self._editor.get(path)
+        return _plain(path) if text is None else cpp.blank_comments_only(cpp.join_continuations(text))
 
     def texts(self, word: str) -> Iterator[bytes]:
         """The included files' texts that hold `word`, without comments, the nearest first."""
@@ -110,7 +115,7 @@ class Headers(Outside):
         """Read the next file that an include names; False when there is none."""
         while self._to_read and len(self._read_so_far) < MAX_FILES:
             path = self._to_read.pop(0)
-            data = _plain(path)
+            data = self._plain(path)
             if data is not None:
                 self._to_read.extend(self._included(path, data, self._seen))
                 self._read_so_far.append(data)

@@ -20,10 +20,11 @@ from cutlint.records import Problem
 MAX_BYTES = 4 * 2**20
 
 
-def read(path: Path, headers: Headers) -> tuple[list[Launcher], list[Problem]]:
-    """The launchers that the file `path` defines, and what could not be understood."""
+def read(path: Path, headers: Headers, data: bytes | None = None) -> tuple[list[Launcher], list[Problem]]:
+    """The launchers that the file `path` defines, and what could not be understood. `data`: its text where that is at hand
+    (an editor's buffer)."""
     try:
-        data = path.read_bytes()
+        data = path.read_bytes() if data is None else data
     except OSError as error:
         return [], [Problem(str(path), f"cannot be read: {error.strerror or error}")]
     if len(data) > MAX_BYTES or b"\0" in data:

@@ -16,6 +16,7 @@ from cutlint.analysis import Analysis, analyze
 from cutlint.dispatch.reach import Reach, reach
 from cutlint.errors import CutlintError
 from cutlint.findings import collect
+from cutlint.records import Finding
 from cutlint.report import Report
 from cutlint.rules import Rule
 from cutlint.settings import Found
@@ -45,24 +46,56 @@ def check(
     Raises:
         CutlintError: when no source at all could be analysed, or the settings make no sense.
     """
-    known = ruling.load(rule_folders)
-    settings = configured.settings
-    rules = setting.selected(known, settings.select, settings.ignore)
-    targets = targeting.find(settings.target) if settings.target else targeting.known()
+    standard = standard_of(configured, rule_folders)
     with contextlib.ExitStack() as stack:
         results, errors = gather(request, stack, progress)
-        found = [
-            finding
-            for analysis, paths in results
-            for finding in collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress))
-        ]
-        findings = setting.without_ignored_files(
-            found, settings.per_file_ignores, known, request.cwd, configured.folder
+        findings = judge(results, standard, request, progress)
+        checked = _checked(results, standard.targets)
+        errors = (*errors, *_not_done(results, standard.targets))
+        report = reporting.build(
+            results, checked, standard.rules, findings, everything, errors, configured.settings.fail_on
         )
-        checked = _checked(results, targets)
-        errors = (*errors, *_not_done(results, targets))
-        report = reporting.build(results, checked, rules, findings, everything, errors, settings.fail_on)
     return Outcome(report, errors)
+
+
+class Standard(msgspec.Struct, frozen=True):
+    """What a run judges by: the settings, every rule `known`, the `rules` that are selected, and the GPUs."""
+
+    configured: Found
+    known: tuple[Rule, ...]
+    rules: tuple[Rule, ...]
+    targets: tuple[Target, ...]
+
+
+def standard_of(configured: Found, rule_folders: Sequence[Path] = ()) -> Standard:
+    """The rules and targets that the settings select.
+
+    Raises:
+        CutlintError: when the settings make no sense, or a rule is none.
+    """
+    settings = configured.settings
+    known = ruling.load(rule_folders)
+    rules = setting.selected(known, settings.select, settings.ignore)
+    targets = targeting.find(settings.target) if settings.target else targeting.known()
+    return Standard(configured, known, rules, targets)
+
+
+def judge(
+    results: Sequence[Result],
+    standard: Standard,
+    request: Request,
+    progress: Progress = lambda what, done, total: None,
+) -> list[Finding]:
+    """The findings on what was analysed for `request`, as the settings want them."""
+    rules, targets, configured = standard.rules, standard.targets, standard.configured
+    found = [
+        finding
+        for analysis, paths in results
+        for finding in collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress))
+    ]
+    return setting.without_ignored_files(
+        found, configured.settings.per_file_ignores, standard.known, request.cwd, configured.folder
+    )
 
 
 def _reach(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], progress: Progress) -> Reach | None:

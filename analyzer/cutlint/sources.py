@@ -20,7 +20,8 @@ Progress = Callable[[str, int, int], None]
 
 class Request(msgspec.Struct, frozen=True):
     """What to check and with what. Empty `sources` mean the checkout around `cwd`, or the installed package; `regions`:
-    whether the regions of every footprint are wanted."""
+    whether the regions of every footprint are wanted. `texts` is what an editor holds, by whole path: generated files and
+    launchers are read from there first."""
 
     sources: tuple[str, ...] = ()
     checkout: str | None = None
@@ -30,6 +31,7 @@ class Request(msgspec.Struct, frozen=True):
     cuda_include: Path | None = None
     regions: bool = False
     cwd: Path = Path()
+    texts: dict[Path, bytes] = {}
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -49,12 +51,8 @@ def open_source(name: str | None, request: Request, stack: contextlib.ExitStack,
         CutlintError: when there is nothing to analyse, with what to do.
     """
     found, problems, is_release = _find(name, request, progress)
-    base, base_is_release = found, is_release
-    if request.checkout is not None:
-        base, wrong, base_is_release = _find(request.checkout, request, progress)
-        problems = [*problems, *wrong]
-    elif not found.launchers:
-        base = _around(found, request)
+    base, wrong, base_is_release = lender(found, request, progress) or (found, [], is_release)
+    problems = [*problems, *wrong]
     made = request.generate or is_release
     if made:
         progress("running generate_kernels.py", 0, 0)
@@ -99,6 +97,20 @@ def _find(source: str | None, request: Request, progress: Progress) -> tuple[Che
     folder = fetch(str(resolved), progress=lambda message: progress(message, 0, 0))
     found, problems = checkouts.find(folder, str(resolved))
     return found, problems, True
+
+
+def lender(
+    found: Checkout, request: Request, progress: Progress = lambda what, done, total: None
+) -> tuple[Checkout, list[Problem], bool] | None:
+    """The checkout that lends launcher and CUTLASS to `found`, its problems, and whether it is a release; None where `found`
+    has its own.
+
+    Raises:
+        CutlintError: when the one that the request names is not there.
+    """
+    if request.checkout is not None:
+        return _find(request.checkout, request, progress)
+    return None if found.launchers else (_around(found, request), [], False)
 
 
 def _around(found: Checkout, request: Request) -> Checkout:
