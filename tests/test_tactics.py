@@ -144,3 +144,10 @@ def test_no_host_code(root: Path) -> None:
     done = cutlint("tactics", root / "generated", "--checkout", CHECKOUT, cwd=root)
     assert done.returncode == 2
     assert "no host code that lists tactics" in done.stderr
+
+
+def test_a_source_of_several_that_cannot_be_used(root: Path) -> None:
+    done = cutlint("tactics", ".", "nowhere", "--target", "12.0", cwd=root)
+    assert done.returncode == 2
+    assert "error: no such file or folder: nowhere" in done.stderr
+    assert "12.0: 12 of 32 tactics to skip" in done.stdout

@@ -156,7 +156,7 @@ def build(
     return Report(
         schema_version=SCHEMA_VERSION,
         tool=Tool("cutlint", __version__),
-        sources=tuple(_source(analysis, paths) for analysis, paths in analyses),
+        sources=tuple(source_report(analysis, paths) for analysis, paths in analyses),
         targets=tuple(TargetReport(each.name, each.compute_capability, each.limit) for each in targets),
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
@@ -186,7 +186,8 @@ def _files(findings: Sequence[Finding], spellings: Sequence[Spelling]) -> dict[s
     return found
 
 
-def _source(analysis: Analysis, paths: Paths) -> SourceReport:
+def source_report(analysis: Analysis, paths: Paths) -> SourceReport:
+    """One source as reports have it."""
     checkout = analysis.checkout
     return SourceReport(
         label=checkout.label,

@@ -135,13 +135,22 @@ def gather(
     errors: list[str] = []
     for name in request.sources or (None,):
         try:
-            source = open_source(name, request, stack, progress)
-            results.append((analyze(source, request, progress), source.paths))
+            results.append(analyzed(name, request, stack, progress))
         except CutlintError as error:
             errors.append(str(error))
     if not results:
         raise CutlintError("\n".join(errors))
     return results, tuple(errors)
+
+
+def analyzed(name: str | None, request: Request, stack: contextlib.ExitStack, progress: Progress) -> Result:
+    """The analysis of the source that the user calls `name`, and how its paths are written.
+
+    Raises:
+        CutlintError: when it cannot be used.
+    """
+    source = open_source(name, request, stack, progress)
+    return analyze(source, request, progress), source.paths
 
 
 def _checked(results: Sequence[Result], targets: Sequence[Target]) -> tuple[Target, ...]:

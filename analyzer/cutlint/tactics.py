@@ -20,10 +20,11 @@ from cutlint.printable import json_document
 from cutlint.records import Location, Paths
 from cutlint.report import Tool
 from cutlint.targets import Target
+from cutlint.verdicts import FAILING, Fate, fate
 
 SCHEMA_VERSION = "1.0"
-Verdict = Literal["runs", "over-limit", "refused-by-compiler", "not-dispatched", "not-instantiated", "unknown"]
-SKIPPED: tuple[Verdict, ...] = ("over-limit", "refused-by-compiler", "not-dispatched", "not-instantiated")
+Verdict = Literal[Fate, "not-dispatched", "not-instantiated"]
+SKIPPED: tuple[Verdict, ...] = (*FAILING, "not-dispatched", "not-instantiated")
 
 
 class Extents(msgspec.Struct, frozen=True):
@@ -192,17 +193,7 @@ def _verdict(tactic: Tactic, kernel: Analyzed | None, target: Target, reach: Rea
         if len(tactic.calls) > 1:
             return "unknown", f"one of {len(tactic.calls)} kernels, depending on the problem"
         return "not-instantiated", f"{reach.routes.calls[tactic.calls[0]].launcher} is not instantiated for it"
-    footprint = kernel.footprint
-    if footprint is None:
-        return "unknown", kernel.unknown or "there is no figure"
-    refused = footprint.refused or footprint.fails_in_nvcc
-    if refused is not None:
-        return "refused-by-compiler", refused
-    if footprint.total is None:
-        return "unknown", "there is no figure"
-    if footprint.total > target.limit:
-        return "over-limit", f"{footprint.total - target.limit:,} B over {target.limit:,} B"
-    return "runs", ""
+    return fate(kernel.footprint, kernel.unknown, target.limit)
 
 
 def to_json(report: TacticsReport) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 from pathlib import Path
 
 import click
@@ -67,5 +68,4 @@ def tactics(
     options.write(text, output, for_people=form == "text")
     for error in errors:
         click.echo(f"error: {error}", err=True)
-    if errors:
-        raise click.exceptions.Exit(2)
+    sys.exit(2 if errors else 0)
