@@ -175,7 +175,7 @@ def test_probe_text_is_the_launchers() -> None:
     assert read.kernel == "SmallKernel"
     assert "int const widest = kWidest;" in read.statements
     assert not any("given" in each for each in read.statements)  # known only when the program runs
-    unit = probe.unit(read.statements, read.kernel, ("a", "b"), [(3, small("Sm90", 64, 32, 16))])
+    unit = probe.unit(read, ("a", "b"), [(3, small("Sm90", 64, 32, 16))])
     lines = unit.text.splitlines()
     assert lines[0] == "namespace a { namespace b {"
     assert unit.spans == ((2, len(lines) - 1),)
@@ -351,7 +351,7 @@ def test_no_libclang(own_cache: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_worker_that_ends_is_replaced() -> None:
     with Pool(1, Setup(())) as pool:
-        empty = probe.unit((), "void", (), ())
+        empty = probe.empty()
         assert isinstance(pool.ask(empty).result(), Evaluated)
         pool._workers[0]._process.kill()
         answer: Answer = pool.ask(empty).result()

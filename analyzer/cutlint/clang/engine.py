@@ -84,7 +84,8 @@ class _Run:
         self._launcher = launcher
         self._headers = found
         self._label = label
-        text = "\n".join((launcher.kernel, *launcher.parameters, *launcher.statements))
+        declared = (f"{each.name} {each.declared}" for each in launcher.declared)
+        text = "\n".join((launcher.kernel, launcher.static_size or "", *declared, *launcher.statements))
         self.content = _digest(_engine_version(), text, found.content())[:32]
 
     def key(self, item: Mapping[str, str]) -> str:
@@ -119,7 +120,7 @@ class _Run:
 
         def ask(batch: Batch) -> None:
             items = ((number, arguments[number]) for number in batch)
-            unit = probe.unit(self._launcher.statements, self._launcher.kernel, made.namespaces, items)
+            unit = probe.unit(self._launcher, made.namespaces, items)
             pending[pool.ask(unit)] = batch
 
         for batch in _batches(len(arguments), jobs):
@@ -160,7 +161,7 @@ class _Run:
     def _usable(self, pool: Pool, path: Path) -> bool:
         """Whether libclang takes the precompiled header: it does not when the C library's headers have changed since."""
         pool.configure(Setup(self._headers.options, str(path)))
-        answer = pool.ask(probe.unit((), "void", (), ())).result()
+        answer = pool.ask(probe.empty()).result()
         return isinstance(answer, Evaluated) and not answer.stray
 
     def _made(self, pool: Pool, store: HeaderStore, source: Path, key: str) -> tuple[Path, Precompiled]:
@@ -196,8 +197,8 @@ def _footprint(sizes: Sizes) -> Footprint:
         epilogue=known.get("epilogue"),
         mainloop_tensors=known.get("mainloop_tensors"),
         epilogue_tensors=known.get("epilogue_tensors"),
-        stages=known.get("stages", known.get("stages_ab")),
-        threads=known.get("threads"),
+        stages=known.get("stages", known.get("stages_ab", known.get("kernel_stages"))),
+        threads=known.get("threads", known.get("thread_count")),
         epilogue_tile=None if m is None or n is None else (m, n),
         stages_c=known.get("stages_c"),
         stages_d=known.get("stages_d"),
