@@ -1,4 +1,4 @@
-"""Records what the compiler's front end says of a launcher's instantiations: `python bench/truth.py RELEASE LAUNCHER [STEP]`.
+"""Records what a compiler says of a launcher's instantiations: `python bench/truth.py RELEASE LAUNCHER [STEP]`.
 
 Prints a table (CSV): the arguments of every STEP-th instantiation that the release's generator writes for the launcher
 LAUNCHER, by parameter name, then the figures of the clang engine, which reads the release's own headers. These tables are

@@ -19,10 +19,11 @@ Shape = tuple[int, int, int]
 
 
 class Operand(msgspec.Struct, frozen=True):
-    """A or B of the mainloop: its element, and for block scaling the scale factor's type.
+    """A or B of the mainloop: its element, and for block scaling and mixed input the scale factor's type.
 
     `scale_vector` is the number of elements that share one scale factor where the operand's type says so
-    (``nv_float4_t``: 16, ``mx_float8_t``: 32); None where the kernel schedule decides.
+    (``nv_float4_t``: 16, ``mx_float8_t``: 32); None where the kernel schedule decides. `zero` is the type of the zero points
+    of weights that have them.
     """
 
     element: str
@@ -30,6 +31,7 @@ class Operand(msgspec.Struct, frozen=True):
     alignment: int
     scale: str | None = None
     scale_vector: int | None = None
+    zero: str | None = None
 
     @property
     def bits(self) -> int:
@@ -68,7 +70,8 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class EpilogueConfig(msgspec.Struct, frozen=True):
-    """The epilogue builder's arguments. `tile` is the epilogue subtile if given, None for ``EpilogueTileAuto``."""
+    """The epilogue builder's arguments. `tile` is the epilogue subtile if given, None for ``EpilogueTileAuto``;
+    `prebuilt_d` says whether D's tensor maps are built beforehand, and so are not in shared memory."""
 
     arch: int
     op_class: str
@@ -80,6 +83,7 @@ class EpilogueConfig(msgspec.Struct, frozen=True):
     d: Output
     schedule: str
     fusion: Type | None = None
+    prebuilt_d: bool = False
 
     @property
     def output_element(self) -> str:
@@ -93,7 +97,8 @@ class KernelConfig(msgspec.Struct, frozen=True):
     """One instantiation as the builders see it.
 
     `mma_tile` is the tile given to the builders; `cta_tile` the part of it that one CTA works on (half of M where two
-    SMs share an MMA). `cluster` holds None for a mode chosen at run time. `kernel` is the GEMM kernel's template.
+    SMs share an MMA). `cluster` holds None for a mode chosen at run time. `kernel` is the GEMM kernel's template, `builder`
+    that of its mainloop. `ctas_per_sm` is the number of CTAs that the kernel expects to reside on an SM, where it says.
     """
 
     arch: int
@@ -106,6 +111,10 @@ class KernelConfig(msgspec.Struct, frozen=True):
     stage_count: StageCount
     schedule: str
     epilogue: EpilogueConfig
+    builder: str = "CollectiveBuilder"
+    kernel: str = "GemmUniversal"
+    scale_mode: str | None = None
+    ctas_per_sm: int | None = None
 
     @property
     def grouped(self) -> bool:
@@ -136,7 +145,7 @@ class KernelConfig(msgspec.Struct, frozen=True):
     @property
     def block_scaling(self) -> str | None:
         """``nvfp4``, ``mxfp4``, ``mxfp8``, ``mxfp8×mxfp4`` or None, as the scale factors' type and the widths say."""
-        if self.a.scale is None:
+        if self.a.scale is None or self.builder != "CollectiveBuilder":
             return None
         prefix = "nvfp" if self.a.scale == "float_ue4m3_t" else "mxfp"
         a, b = f"{prefix}{self.a.bits}", f"{prefix}{self.b.bits}"
@@ -150,11 +159,18 @@ def element_bits(element: str) -> int:
 
 
 def fusion_name(operation: Type | None) -> str:
-    """NONE, FINALIZE or ACTIVATION, by the fusion operation the epilogue is built with."""
+    """NONE, FINALIZE, ACTIVATION or BIAS, by the fusion operation the epilogue is built with."""
     if operation is None or operation.name in ("LinearCombination", "ScaledAcc"):
         return "NONE"
     if operation.name.endswith("Scatter"):
         return "FINALIZE"
+    if operation.name == "PtrArrayPerTokenScaledAcc":
+        return "NONE"
+    if operation.name == "Sm90EVT":
+        named = [each.name for each in operation.arguments if isinstance(each, Type)]
+        return "BIAS" if "Sm90ColBroadcast" in named or "Sm90RowBroadcast" in named else "NONE"
+    if operation.name == "EpilogueRouting":
+        return "NONE" if operation.arguments[0] == Type("EpilogueOpDefault") else "ACTIVATION"
     return "ACTIVATION" if "EltAct" in operation.name else operation.name
 
 
@@ -164,9 +180,11 @@ def kernel_config(kernel: Type) -> KernelConfig:
     Raises:
         NotUnderstood: where the kernel is not built by CUTLASS's collective builders in the way known here.
     """
+    if kernel.name == FUSED_SM80:
+        return _fused_sm80(kernel)
     if len(kernel.arguments) < 3:
         raise NotUnderstood(f"{kernel.name} has {len(kernel.arguments)} template arguments, at least 3 are needed")
-    mainloop = _builder(kernel.arguments[1], 12, "mainloop")
+    builder, mainloop = _builder(kernel.arguments[1], MAINLOOP_BUILDERS, "mainloop")
     arch, op_class, a, layout_a, align_a, b, layout_b, align_b, accumulator, tile, cluster, stages, schedule = (
         *mainloop[:12],
         mainloop[12] if len(mainloop) > 12 else Type("KernelScheduleAuto"),
@@ -182,12 +200,42 @@ def kernel_config(kernel: Type) -> KernelConfig:
         stage_count=_stage_count(stages),
         schedule=str(schedule),
         epilogue=epilogue_config(kernel.arguments[2]),
+        builder=builder,
+        kernel=kernel.name,
+        scale_mode=_enumerator(mainloop[13]) if len(mainloop) > 13 else None,
+        ctas_per_sm=_number(kernel.arguments[3]) if kernel.name == SINGLE_WARPGROUP else None,
+    )
+
+
+FUSED_SM80 = "Fused_Moe_Kernel_sm80"  # cutlass_extensions/gemm/kernel/fused_moe_kernel.cuh
+SINGLE_WARPGROUP = "SingleWarpgroupPersistentGemm"  # .../sm90_gemm_array_tma_single_warpgroup_persistent.hpp
+ADAPTER = "Sm90TmaWarpSpecializedAdapter"  # cutlass/epilogue/collective/detail.hpp
+PER_TOKEN_SCALE = "SmemEpilogueArrayPerTokenScale"  # cutlass_extensions/epilogue/collective/
+
+
+def _fused_sm80(kernel: Type) -> KernelConfig:
+    """The fused kernel of Sm80, which no builder builds: elements of input, weight and output, tile, stages, activation."""
+    if len(kernel.arguments) != 8:
+        raise NotUnderstood(f"{kernel.name} has {len(kernel.arguments)} template arguments, 8 are known")
+    act, weight, output, m, n, k, stages, activation = kernel.arguments
+    tile = (_positive(m), _positive(n), _positive(k))
+    a, b = (Operand(_name(each), layout, 8) for each, layout in ((act, "RowMajor"), (weight, "ColumnMajor")))
+    void, d = Output("void", "RowMajor", 8), Output(_name(output), "RowMajor", 8)
+    for each in (a.element, b.element, d.element):
+        element_bits(each)
+    routed = activation if isinstance(activation, Type) else None
+    epilogue = EpilogueConfig(80, "OpClassTensorOp", tile, (1, 1, 1), None, "float", void, d, kernel.name, routed)
+    count = StageCount(stages=_number(stages))
+    return KernelConfig(
+        80, "OpClassTensorOp", tile, (1, 1, 1), a, b, "float", count, kernel.name, epilogue, kernel.name, kernel.name
     )
 
 
 def epilogue_config(collective: Value) -> EpilogueConfig:
     """The epilogue builder's arguments from ``CollectiveBuilder<...>::CollectiveOp``."""
-    given = _builder(collective, 14, "epilogue")
+    if isinstance(collective, Type) and collective.name == ADAPTER and len(collective.arguments) == 1:
+        return _per_token_scale(collective.arguments[0])
+    _, given = _builder(collective, _EPILOGUE_BUILDERS, "epilogue")
     arch, op_class, tile, cluster, sub_tile, accumulator, _compute = given[:7]
     return EpilogueConfig(
         arch=_arch(arch),
@@ -200,17 +248,61 @@ def epilogue_config(collective: Value) -> EpilogueConfig:
         d=_output(*given[10:13]),
         schedule=_name(given[13]),
         fusion=given[14] if len(given) > 14 and isinstance(given[14], Type) else None,
+        prebuilt_d=len(given) > 15 and bool(_number(given[15])),
     )
 
 
-def _builder(value: Value, least: int, what: str) -> tuple[Value, ...]:
+def _per_token_scale(epilogue: Value) -> EpilogueConfig:
+    """``SmemEpilogueArrayPerTokenScale<TileShape, ElementC, StrideC, ElementD, StrideD, Accumulator, Compute>``."""
+    if not isinstance(epilogue, Type) or epilogue.name != PER_TOKEN_SCALE or len(epilogue.arguments) < 7:
+        raise NotUnderstood(f"the epilogue {str(epilogue)[:80]} is not one that cutlint knows")
+    tile, c, stride_c, d, stride_d, accumulator = epilogue.arguments[:6]
+    outputs = []
+    for element, stride in ((c, stride_c), (d, stride_d)):
+        layout = stride.arguments[0] if isinstance(stride, Type) and stride.name == "Stride" else stride
+        outputs.append(_output(element, layout, 1))
+    return EpilogueConfig(
+        arch=90,
+        op_class="OpClassTensorOp",
+        mma_tile=_shape3(tile),
+        cluster=(1, 1, 1),
+        tile=None,
+        accumulator=_name(accumulator),
+        c=outputs[0],
+        d=outputs[1],
+        schedule=PER_TOKEN_SCALE,
+    )
+
+
+# Templates that build a mainloop, and how many arguments each may have: CUTLASS's own (the epilogue's of the same name has
+# 14 or 15), and those of cutlass_extensions/gemm/collective/
+MAINLOOP_BUILDERS: Mapping[str, tuple[int, ...]] = {
+    "CollectiveBuilder": (12, 13),
+    "CollectiveBuilderMixedInput": (13, 14),
+    "CollectiveBuilderInterleaved": (13,),
+}
+_EPILOGUE_BUILDERS: Mapping[str, tuple[int, ...]] = {
+    "CollectiveBuilder": (14, 15),
+    "MixedInputSm90TmaEpilogueBuilder": (15, 16),
+}
+
+
+def _builder(value: Value, known: Mapping[str, tuple[int, ...]], what: str) -> tuple[str, tuple[Value, ...]]:
+    """The builder's name and arguments."""
     owner = value.owner if isinstance(value, Type) and value.name == "CollectiveOp" else None
-    if owner is None or owner.name != "CollectiveBuilder":
+    if owner is None or owner.name not in known:
         name = owner.name if owner is not None else str(value)[:80]
         raise NotUnderstood(f"the {what} is not built by CUTLASS's CollectiveBuilder but by {name}")
-    if len(owner.arguments) < least:
-        raise NotUnderstood(f"the {what}'s CollectiveBuilder has {len(owner.arguments)} arguments, {least} are needed")
-    return owner.arguments
+    counts = known[owner.name]
+    if len(owner.arguments) < min(counts):
+        raise NotUnderstood(f"the {what}'s {owner.name} has {len(owner.arguments)} arguments, {min(counts)} are needed")
+    return owner.name, owner.arguments
+
+
+def _enumerator(value: Value) -> str:
+    if isinstance(value, Type):
+        return value.name
+    raise NotUnderstood(f"'{value}' where an enumerator is expected")
 
 
 def _name(value: Value) -> str:
@@ -274,15 +366,19 @@ def _operand(value: Value, layout: Value, alignment: Value) -> Operand:
         raise NotUnderstood(f"'{value}' is not an element type")
     scale: str | None = None
     vector: int | None = None
+    zero: str | None = None
     element = value
     if value.name in _SCALED and value.arguments:
         scale, vector = _SCALED[value.name]
         element = _inner(value.arguments[0])
-    elif value.name == "Shape" and len(value.arguments) in (2, 3):  # cute::tuple<Element, ScaleFactor[, Int<V>]>
+    elif value.name == "Shape" and len(value.arguments) in (2, 3):  # cute::tuple<Element, Scale[, Int<V> or Zero]>
         element = _inner(value.arguments[0])
         scale = _name(value.arguments[1])
-        vector = _number(value.arguments[2]) if len(value.arguments) == 3 else None
-    operand = Operand(str(element), _name(layout), _number(alignment), scale, vector)
+        last = value.arguments[2] if len(value.arguments) == 3 else None
+        vector, zero = (
+            (None, _name(last)) if isinstance(last, Type) else (None if last is None else _number(last), None)
+        )
+    operand = Operand(str(element), _name(layout), _number(alignment), scale, vector, zero)
     element_bits(operand.element)
     return operand
 

@@ -14,21 +14,13 @@ import msgspec
 
 from cutlint import cpp
 from cutlint.chain import Chain
+from cutlint.config import MAINLOOP_BUILDERS
 from cutlint.evaluate import Definition, Scope, Sizeof, Type, Value
 from cutlint.expression import Expression, Name, NotUnderstood, Operation, names, parse
 from cutlint.headers import Headers
 from cutlint.records import Instantiation, Location, Problem, Range
 
 _COMPARES_LIMIT = re.compile(r"sharedMemPerBlockOptin|MaxSharedMemoryPerBlockOptin|max_?(shared|smem)", re.I)
-
-
-# Templates that build a mainloop, and how many arguments each may have: CUTLASS's own (the epilogue's of the same name has
-# 14 or 15), and those of cutlass_extensions/gemm/collective/
-MAINLOOP_BUILDERS = {
-    "CollectiveBuilder": (12, 13),
-    "CollectiveBuilderMixedInput": (13, 14),
-    "CollectiveBuilderInterleaved": (13,),
-}
 
 
 class Parameter(msgspec.Struct, frozen=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cutlint.config import EpilogueConfig, Output
+from cutlint.config import EpilogueConfig, Output, element_bits
 from cutlint.footprint import fusion, gmma
 from cutlint.footprint.layout import EMPTY, Layout, aligned, leaf, struct, union
 from cutlint.footprint.parts import TENSOR_MAP, pipeline
@@ -17,7 +17,8 @@ from cutlint.footprint.swizzle import Atom
 
 
 class Policy(msgspec.Struct, frozen=True):
-    """The dispatch policy's parameters that decide storage: stages of C and D, whether D reuses C's memory."""
+    """The dispatch policy's parameters that decide storage: stages of C and D, whether D reuses C's memory, and for grouped
+    kernels the warp groups that have a tensor map of D (0 for dense ones)."""
 
     stages_c: int
     stages_d: int
@@ -37,7 +38,7 @@ class Epilogue(msgspec.Struct, frozen=True):
     @property
     def shared(self) -> Layout:
         """``CollectiveEpilogue::SharedStorage``: what launchers take sizeof of for the carveout."""
-        return struct([self.tensors, self.tensor_maps, self.pipeline])
+        return struct([each for each in (self.tensors, self.tensor_maps, self.pipeline) if not each.empty])
 
 
 def epilogue(config: EpilogueConfig, cta_tile: tuple[int, int, int], tile: tuple[int, int], policy: Policy) -> Epilogue:
@@ -79,14 +80,37 @@ def epilogue(config: EpilogueConfig, cta_tile: tuple[int, int, int], tile: tuple
         tile=tile,
         policy=policy,
         tensors=struct([collective, thread if not thread.empty else EMPTY]),
-        tensor_maps=struct(
-            [
-                leaf("epilogue.tensor map C", "tensormaps", TENSOR_MAP, 64),
-                leaf("epilogue.tensor maps D", "tensormaps", TENSOR_MAP * policy.warp_groups, 64),
-            ],
-            align=128,
-        ),
+        tensor_maps=_tensor_maps(policy.warp_groups),
         pipeline=pipeline("epilogue.load barriers", policy.stages_c),
+    )
+
+
+def per_token_scale(config: EpilogueConfig) -> Epilogue:
+    """``Sm90TmaWarpSpecializedAdapter<SmemEpilogueArrayPerTokenScale<...>>``: the whole output tile and, where it has more
+    than 8 columns, their scales (cutlass_extensions/epilogue/collective/default_epilogue_array_per_token_scale.hpp). The
+    adapter takes the same storage again where others keep tensor maps."""
+    m, n, _ = config.mma_tile
+    scales = n if n > 8 else 1
+    members = [
+        aligned(leaf("epilogue.D", "D", m * n * config.d.bits // 8), 16),
+        aligned(leaf("epilogue.token scales", "fusion", scales * element_bits(config.accumulator) // 8), 16),
+    ]
+    again = [msgspec.structs.replace(each, name=f"{each.name} (once more)") for each in members]
+    return Epilogue(
+        (m, n), Policy(0, 0, False, 0), struct(members), struct(again), pipeline("epilogue.load barriers", 0)
+    )
+
+
+def _tensor_maps(warp_groups: int) -> Layout:
+    """Those that a grouped kernel updates in shared memory; none for a dense kernel (no `warp_groups`)."""
+    if warp_groups == 0:
+        return EMPTY
+    return struct(
+        [
+            leaf("epilogue.tensor map C", "tensormaps", TENSOR_MAP, 64),
+            leaf("epilogue.tensor maps D", "tensormaps", TENSOR_MAP * warp_groups, 64),
+        ],
+        align=128,
     )
 
 

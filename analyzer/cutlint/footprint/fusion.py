@@ -18,14 +18,26 @@ _ROW_BROADCAST: dict[str, tuple[int, int | None]] = {
     # (argument, argument it defaults to)
     "ScaledAccPerRowBiasPerColScaleScatter": (5, 2),  # ElementScalar, by default ElementCompute
     "ScaledAccPerColBiasPerRowScaleScatter": (3, 1),  # ElementBias, by default ElementOutput
+    "PtrArrayPerTokenScaledAcc": (1, None),  # ElementCompute: the scales are converted as they are loaded
 }
-_WITHOUT_STORAGE = frozenset({"LinearCombination", "ScaledAcc", "LinCombEltAct", "LinCombEltActBlockScaleFactor"})
+_WITHOUT_STORAGE = frozenset(
+    {
+        "LinearCombination", "ScaledAcc", "LinCombEltAct", "LinCombEltActBlockScaleFactor",
+        # nodes of a visitor tree (epilogue/fusion/sm90_visitor_*.hpp)
+        "Sm90Compute", "Sm90ScalarBroadcast", "Sm90AccFetch", "Sm90ColBroadcast",
+    }
+)  # fmt: skip
 
 
 def storage(operation: Type | None, cta_n: int) -> Layout:
     """The fusion's SharedStorage for a CTA tile of `cta_n` columns."""
     if operation is None or operation.name in _WITHOUT_STORAGE:
         return EMPTY
+    if operation.name == "Sm90EVT":
+        nodes = [storage(each, cta_n) for each in operation.arguments if isinstance(each, Type)]
+        if all(each.empty for each in nodes):
+            return EMPTY
+        raise Unmodelled("cutlint does not know how a visitor tree lays out what its nodes keep in shared memory")
     if operation.name not in _ROW_BROADCAST:
         raise Unmodelled(f"cutlint does not know what the epilogue fusion {operation.name} keeps in shared memory")
     index, default = _ROW_BROADCAST[operation.name]

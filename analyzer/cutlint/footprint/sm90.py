@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import gcd
 
-from cutlint.config import EpilogueConfig, KernelConfig, element_bits
+from cutlint.config import PER_TOKEN_SCALE, EpilogueConfig, KernelConfig, element_bits
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, gmma, kernel_sm90
 from cutlint.footprint.epilogue_sm90 import Epilogue, Policy
@@ -29,7 +29,13 @@ _MMA_THREADS = {
     for schedule, threads in ((COOPERATIVE, 256), (PINGPONG, 128))
     for accumulation in ("", "FP8FastAccum")
 }
-_TILE_M = {COOPERATIVE: 128, PINGPONG: 64}  # epilogue schedule -> rows of a subtile
+# epilogue schedule -> rows of a subtile, and the warp groups that have a tensor map of D (0: a dense kernel)
+_EPILOGUES = {
+    COOPERATIVE: (128, 2),
+    PINGPONG: (64, 2),
+    "TmaWarpSpecializedCooperative": (128, 0),
+    "TmaWarpSpecialized": (64, 0),
+}
 
 
 def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout]:
@@ -100,17 +106,19 @@ def epilogue(config: EpilogueConfig) -> Epilogue:
 
     Raises:
         Refused: where CUTLASS's types cannot be formed.
-        Unmodelled: for schedules other than those of ptr-array kernels with TMA.
+        Unmodelled: for schedules other than those of kernels with TMA.
     """
-    if config.schedule not in _TILE_M:
+    if config.schedule == PER_TOKEN_SCALE:
+        return epilogue_sm90.per_token_scale(config)
+    if config.schedule not in _EPILOGUES:
         raise Unmodelled(f"no model for the Sm90 epilogue schedule {config.schedule}")
+    rows, warp_groups = _EPILOGUES[config.schedule]
     m, n, _ = config.mma_tile
     d_bits = element_bits(config.output_element)
     tile = config.tile or _tile(config.schedule, m, n, d_bits)
-    if config.tile is not None and (tile[0] != _TILE_M[config.schedule] or tile[1] % 16):
+    if config.tile is not None and (tile[0] != rows or tile[1] % 16):
         raise Refused(
-            f"the epilogue tile {tile[0]}×{tile[1]} is not {_TILE_M[config.schedule]} by a multiple of 16: "
-            "Unsupported tile shape"
+            f"the epilogue tile {tile[0]}×{tile[1]} is not {rows} by a multiple of 16: Unsupported tile shape"
         )
     for each in (config.c, config.d):
         if each.element != "void" and each.bits * each.alignment % TMA_ALIGNMENT:
@@ -119,21 +127,22 @@ def epilogue(config: EpilogueConfig) -> Epilogue:
         raise Refused(
             f"an epilogue tile of {tile[1]} columns: CopyAtomC can't be void, divisiblity check for EpilogueTile_MN failed"
         )
-    _check_divides((m, n), tile, "the epilogue tile")
+    check_divides((m, n), tile, "the epilogue tile")
     count = max(1, m // tile[0]) * max(1, n // tile[1])
     reuse = config.c.bits == d_bits and d_bits > 8
     stages_d = min(count, 2)
     stages_c = max(min(count, 4), stages_d + 1) if reuse else min(count, 4)
-    return epilogue_sm90.epilogue(config, config.mma_tile, tile, Policy(stages_c, stages_d, reuse, warp_groups=2))
+    return epilogue_sm90.epilogue(config, config.mma_tile, tile, Policy(stages_c, stages_d, reuse, warp_groups))
 
 
 def _tile(schedule: str, m: int, n: int, d_bits: int) -> tuple[int, int]:
     """``sm90_compute_tile_shape_or_override`` with ``EpilogueTileAuto``, in elements."""
-    wanted = 64 if schedule == PINGPONG and d_bits == 8 and n % 64 == 0 else 32
-    return min(_TILE_M[schedule], m), gcd(min(wanted, n), n)
+    rows, _ = _EPILOGUES[schedule]
+    wanted = 64 if rows == 64 and d_bits == 8 and n % 64 == 0 else 32
+    return min(rows, m), gcd(min(wanted, n), n)
 
 
-def _check_divides(extents: tuple[int, ...], parts: tuple[int, ...], what: str) -> None:
+def check_divides(extents: tuple[int, ...], parts: tuple[int, ...], what: str) -> None:
     """``shape_div``: of each pair one must be a multiple of the other."""
     for extent, part in zip(extents, parts, strict=True):
         if extent % part and part % extent:
@@ -143,17 +152,23 @@ def _check_divides(extents: tuple[int, ...], parts: tuple[int, ...], what: str) 
 
 def _operands(config: KernelConfig) -> tuple[gmma.Operand, gmma.Operand]:
     """A and B, after the builder's static_asserts on types, alignments and the tile."""
+    cluster = check_operands(config)
+    result = gmma.operands(config)
+    gmma.check_operator(config.a, config.b, config.accumulator, config.mma_tile)
+    for each in result:
+        each.atom()
+    check_divides(config.mma_tile, cluster, "the cluster")  # CtaShape_MNK
+    return result
+
+
+def check_operands(config: KernelConfig) -> tuple[int, ...]:
+    """What every Sm90 builder asserts of cluster and alignments; the cluster's shape, which is known then."""
     cluster = tuple(each for each in config.cluster if each is not None)
     if len(cluster) < len(config.cluster):
         raise Refused("the cluster is chosen at run time: is_static<ClusterShape_MNK>")
     if any(each.bits * each.alignment % TMA_ALIGNMENT for each in (config.a, config.b)):
         raise Refused("an operand is not aligned to 16 bytes: Should meet TMA alignment requirement")
-    result = gmma.operands(config)
-    gmma.check_operator(config.a, config.b, config.accumulator, config.mma_tile)
-    for each in result:
-        each.atom()
-    _check_divides(config.mma_tile, cluster, "the cluster")  # CtaShape_MNK
-    return result
+    return cluster
 
 
 def _budget(config: KernelConfig, cutlass: Cutlass, tensors: int) -> Budget:
