@@ -141,6 +141,7 @@ def _instantiation_rows(
                     "arguments": each.arguments,
                     "duplicate": None if first is None else _place(paths(str(first.file)), first.range),
                     "differences": () if each.compared is None else differences(each.footprint, each.compared),
+                    "skipped": each.sizer is not None and each.sizer.launcher.skips_over_limit,
                     "called": reach is None or index not in reach.uncalled,
                     "fits": None,
                     "analyzed": each,
@@ -263,7 +264,9 @@ def subject(each: Analyzed) -> str:
 def types(config: KernelConfig) -> str:
     """Activation and weight, and the output: ``FP8×FP4→BF16``, with MX where the scale factors are ue8m0."""
     first, second = (config.b, config.a) if config.swap_ab else (config.a, config.b)
-    prefix = "MX" if config.a.scale == "float_ue8m0_t" else ""
-    names = [prefix + SHORT_ELEMENTS.get(each.element, each.element) for each in (first, second)]
+    names = [
+        ("MX" if each.scale == "float_ue8m0_t" else "") + SHORT_ELEMENTS.get(each.element, each.element)
+        for each in (first, second)
+    ]
     output = config.epilogue.output_element
     return f"{names[0]}×{names[1]}→{SHORT_ELEMENTS.get(output, output)}"

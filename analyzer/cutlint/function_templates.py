@@ -50,7 +50,7 @@ def read(file: File, root: Node) -> tuple[list[Launcher], list[Problem]]:
             try:
                 target = functions[called[0]]
                 chain = _through(file, each, target, called[1], chains[called[0]])
-                launchers.append(_launcher(file, name, each, target.text, chain))
+                launchers.append(_launcher(file, name, each, target.text, chain, called[0]))
             except NotUnderstood as error:
                 problems.append(_problem(file, name, each, error))
     return launchers, problems
@@ -61,9 +61,11 @@ def _problem(file: File, name: str, function: _Function, error: NotUnderstood) -
     return Problem(file.source.name, f"{name}: {error}", file.source.range(start, end))
 
 
-def _launcher(file: File, name: str, function: _Function, body: bytes, chain: Chain) -> Launcher:
+def _launcher(
+    file: File, name: str, function: _Function, body: bytes, chain: Chain, through: str | None = None
+) -> Launcher:
     declared = _with_defaults(file, name, function.parameters)
-    return Launcher(file, name, declared, function.span, body, chain)
+    return Launcher(file, name, declared, function.span, body, chain, through)
 
 
 def _functions(file: File, root: Node, problems: list[Problem]) -> dict[str, _Function]:

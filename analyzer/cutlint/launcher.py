@@ -53,13 +53,23 @@ class Launcher:
     """One launcher, a macro or a function template: evaluates its aliases for an instantiation's arguments."""
 
     def __init__(
-        self, file: File, name: str, declared: tuple[Parameter, ...], span: tuple[int, int], body: bytes, chain: Chain
+        self,
+        file: File,
+        name: str,
+        declared: tuple[Parameter, ...],
+        span: tuple[int, int],
+        body: bytes,
+        chain: Chain,
+        through: str | None = None,
     ) -> None:
+        """`body` is the text of the function that leads to the kernel: the launcher's own, or that of the launcher called
+        `through` to which it forwards."""
         self.path = file.source.name
         self.name = name
         self.declared = declared
         self.parameters = tuple(each.name for each in declared)
         self.span = span
+        self.through = through
         self._source = file.source
         self._file_definitions = file.definitions
         self._headers = file.headers
@@ -82,10 +92,20 @@ class Launcher:
     def checks_limit(self) -> bool:
         """Whether the launcher compares the kernel's shared memory with what the device allows."""
         text = self._text.decode("utf-8", "replace")
+        if self.skips_over_limit:
+            return True
         compared = re.search(
             r"(SharedStorage\w*|smem_?size\w*|kSmemSize)[^;{}]{0,200}[<>]=?|[<>]=?[^;{}]{0,200}SharedStorage", text
         )
         return compared is not None and _COMPARES_LIMIT.search(text) is not None
+
+    @cached_property
+    def skips_over_limit(self) -> bool:
+        """Whether the launcher says that no CTA of a kernel that does not fit can be resident, so that the heuristic passes
+        the configuration over: by itself, or through cutlass_extensions/compute_occupancy.h."""
+        text = self._text.decode("utf-8", "replace")
+        own = re.search(r"occupancy\s*=\s*0\s*;", text) is not None and _COMPARES_LIMIT.search(text) is not None
+        return own or re.search(r"\bcompute_occupancy_for_kernel\s*<", text) is not None
 
     def location(self, name: str, message: str = "") -> Location | None:
         """Where the alias or constant `name` is defined in the launcher."""

@@ -27,7 +27,17 @@ REACH = ("gap", "tactic", "filter")  # scopes that need the host code to be foll
 
 # What a rule can speak of, by its scope
 FACTS: dict[Scope, tuple[str, ...]] = {
-    "instantiation": ("config", "footprint", "target", "arguments", "duplicate", "differences", "called", "fits"),
+    "instantiation": (
+        "config",
+        "footprint",
+        "target",
+        "arguments",
+        "duplicate",
+        "differences",
+        "skipped",
+        "called",
+        "fits",
+    ),
     "launcher": ("launcher",),
     "checkout": ("checkout", "cutlass", "sized"),
     "problem": ("problem",),
