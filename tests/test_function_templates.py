@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import csv
-import re
+import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from conftest import COLUMNS, CUTLASS, FIXTURES
 
 from cutlint import launchers
-from cutlint.bytemap import Region
 from cutlint.cutlass import Cutlass
 from cutlint.headers import Headers
 from cutlint.launcher import Launcher
@@ -58,15 +58,11 @@ def test_the_model_is_equal_to_the_compiler(small: dict[str, Launcher], name: st
             footprint.epilogue_tensors, footprint.stages, footprint.threads,
         )  # fmt: skip
         assert figures == tuple(int(row[each]) if row[each] else None for each in COLUMNS), row
-        covered = [each for each in footprint.regions]
+        covered = footprint.regions
         assert covered[-1].offset + covered[-1].size == footprint.total
-        assert all(before.offset + before.size == after.offset for before, after in zip(covered, covered[1:]))
+        assert all(before.offset + before.size == after.offset for before, after in pairwise(covered))
         checked += 1
     assert checked == count
-
-
-def size(launcher: Launcher, **changes: str) -> Sizer:
-    return Sizer(launcher, Cutlass(CUTLASS["0.7.4"]))
 
 
 def row(name: str, **wanted: str) -> dict[str, str]:
@@ -208,11 +204,11 @@ def test_overloads_of_a_launcher(edited: Edit) -> None:
     assert "more than once" in problems[0].message
 
 
-def test_prebuilt_descriptors_are_not_guessed(edited: Edit) -> None:
-    edited("prebuilt.h", "kUsePrebuiltDDescriptor = false", "kUsePrebuiltDDescriptor = true")
-    path = next(each for each in [*Path().glob("nothing")] or [None]) if False else None
-    assert path is None
-
-
-def test_names_of_regions_are_few(small: dict[str, Launcher]) -> None:
-    assert re.fullmatch(r"\w+", Region.__name__)
+def test_prebuilt_descriptors_are_not_guessed(tmp_path: Path) -> None:
+    shutil.copytree(ROOT, tmp_path / "copy")
+    header = next((tmp_path / "copy").rglob("prebuilt.h"))
+    header.write_text(header.read_text().replace("DDescriptor = false", "DDescriptor = true"))
+    launcher = read(tmp_path / "copy")[MIXED]
+    sized = Sizer(launcher, Cutlass(CUTLASS["0.7.4"])).size(arguments(launcher, next(rows(MIXED))))
+    assert sized.footprint is None
+    assert "built beforehand" in (sized.reason or "")

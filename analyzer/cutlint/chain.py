@@ -61,6 +61,8 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
     while node is not None and node != body:
         if node.type in ("compound_statement", "declaration_list"):
             blocks.append(node)
+        if node.parent is not None and node.parent.type in _CONDITIONS:
+            _check_taken(node.parent, node, text)
         node = node.parent
     definitions: dict[str, Definition] = {}
     asserts: dict[str, str] = {}
@@ -70,11 +72,6 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
             if child.start_byte > kernel.start_byte:
                 break
             if child.type in _CONDITIONS:  # one that is not evaluated
-                if child.start_byte <= kernel.start_byte < child.end_byte:
-                    raise NotUnderstood(
-                        "the kernel stands under a preprocessor condition that cutlint does not evaluate",
-                        child.start_byte,
-                    )
                 _define(definitions, _conditional(child, text).values())
                 continue
             definition = definition_of(child, text)
@@ -90,12 +87,18 @@ def read_chain(body: Node, text: bytes, constants: set[str]) -> Chain:
             if definition is not None:
                 _define(definitions, (definition,))
     kernel_name = _alias_name(kernel, text)
-    if kernel_name not in definitions:
-        raise NotUnderstood(
-            "the kernel stands under a preprocessor condition that does not hold in a build with every feature",
-            kernel.start_byte,
-        )
     return Chain(definitions, asserts, kernel_name, tuple(statements), static_size)
+
+
+def _check_taken(condition: Node, branch: Node, text: bytes) -> None:
+    """
+    Raises:
+        NotUnderstood: unless the `branch` of a preprocessor condition, its first or its alternative, is known to be taken.
+    """
+    holds = _holds(condition, text)
+    if holds is None or holds == (branch == condition.child_by_field_name("alternative")):
+        why = "cutlint does not evaluate" if holds is None else "does not hold in a build with every feature"
+        raise NotUnderstood(f"the kernel stands under a preprocessor condition that {why}", condition.start_byte)
 
 
 def _define(definitions: dict[str, Definition], found: Iterable[Definition]) -> None:
