@@ -90,6 +90,25 @@ def test_regions_of_a_grouped_mixed_kernel(small: dict[str, Launcher]) -> None:
     assert named["epilogue.tensor maps D"] == 256
 
 
+def test_where_the_regions_of_a_small_k_kernel_lie(small: dict[str, Launcher]) -> None:
+    # 128×8×128, as libclang lays it out: a pipeline without stages still takes its place
+    found = row(SMALL_K, CTAShape="Int<128>, cute::Int<8>, cute::Int<128>")
+    footprint = Sizer(small[SMALL_K], Cutlass(CUTLASS["0.7.4"])).size(arguments(small[SMALL_K], found)).footprint
+    assert footprint is not None
+    assert {each.name: each.offset for each in footprint.regions if each.kind != "padding"} == {
+        "mainloop.A": 0,
+        "mainloop.B": 24_576,
+        "mainloop.scales": 27_648,
+        "epilogue.D": 29_696,
+        "epilogue.token scales": 31_744,
+        "mainloop barriers": 32_768,
+        "load order barriers": 32_832,
+        "math order barriers": 32_848,
+        "epilogue.D (once more)": 33_024,
+        "epilogue.token scales (once more)": 35_072,
+    }
+
+
 def test_regions_of_a_weight_only_kernel(small: dict[str, Launcher]) -> None:
     found = row(WEIGHT_ONLY, QuantOp="AND_ZEROS")
     stages = int(found["stages"])

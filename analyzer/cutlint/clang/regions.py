@@ -28,6 +28,19 @@ _SINGLE = {
     "clc_response": ("scheduler responses", "scheduler"),
     "tmem_base_ptr": ("tensor memory pointer", "scheduler"),
 }
+# Members that are not named for an operand: the owner is left where None, since the record has no collectives
+_MEMBERS: dict[str, tuple[str, str, str | None]] = {
+    "smem_scale": ("scales", "scales", "mainloop"),
+    "smem_zero": ("zeros", "zeros", "mainloop"),
+    # SmemEpilogueArrayPerTokenScale; it stands once more where others keep tensor maps
+    "output": ("D", "D", "epilogue"),
+    "token_scale": ("token scales", "fusion", "epilogue"),
+    # Fused_Moe_Kernel_traits_sm80
+    "smem_input": ("A", "A", "mainloop"),
+    "smem_fc1_weight": ("B", "B", "mainloop"),
+    "smem_fc1_gate_weight": ("B of the gate", "B", "mainloop"),
+    "smem_o": ("output", "D", None),
+}
 _OPERANDS = frozenset({"A", "B", "SFA", "SFB", "C", "D"})
 _OPERAND = re.compile(r"smem_(?:tensormap_)?(\w+)")
 _ROW = "row broadcast"  # Sm90RowBroadcast, the only one that stages anything
@@ -106,6 +119,11 @@ def _called(path: tuple[str, ...], field: Field) -> tuple[str, str]:
         if "pipeline_sf" in path:
             return f"{path[1]} scale-factor barriers", "barriers"
         return _PIPELINES.get(path[1], f"{path[1]} barriers"), "barriers"
+    member = next((_MEMBERS[each] for each in path if each in _MEMBERS), None)
+    if member is not None:
+        name, kind, owner = member
+        again = " (once more)" if path[0] == "tensormaps" else ""
+        return (name if owner is None else f"{owner}.{name}{again}"), kind
     operand = _operand(path)
     if operand in _OPERANDS:
         return f"{_owner(path)}{operand}", operand

@@ -96,9 +96,7 @@ def per_token_scale(config: EpilogueConfig) -> Epilogue:
         aligned(leaf("epilogue.token scales", "fusion", scales * element_bits(config.accumulator) // 8), 16),
     ]
     again = [msgspec.structs.replace(each, name=f"{each.name} (once more)") for each in members]
-    return Epilogue(
-        (m, n), Policy(0, 0, False, 0), struct(members), struct(again), pipeline("epilogue.load barriers", 0)
-    )
+    return Epilogue((m, n), Policy(0, 0, False, 0), struct(members), struct(again), EMPTY)
 
 
 def _tensor_maps(warp_groups: int) -> Layout:
