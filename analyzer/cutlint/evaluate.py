@@ -78,6 +78,10 @@ NOTHING = Outside()
 
 VOID = Type("void")
 _WIDE = frozenset({"int", "unsigned", "unsigned int", "size_t", "long", "int32_t", "uint32_t", "int64_t", "uint64_t"})
+# Namespaces that most names of the launchers begin with: nothing else is called so, and asking the headers takes long
+_NAMESPACES = frozenset(
+    {"cutlass", "cute", "std", "gemm", "collective", "kernel", "epilogue", "fusion", "layout", "arch"}
+)
 _CONSTANT = re.compile(r"k[A-Z]\w*")  # as CUTLASS names constants
 _ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
@@ -129,6 +133,7 @@ class Scope:
         self._cache = cache
         self._key = key
         self._values: dict[str, Value] = {}
+        self._given: dict[str, Value] = {}  # the parameters' values
         self._open: set[str] = set()
         self._depth = 0
 
@@ -201,14 +206,18 @@ class Scope:
         return value
 
     def _parameter(self, name: str) -> Value:
-        given = self._parameters[name]
-        return given if isinstance(given, (Type, int, str)) else self.evaluate(given)
+        if name not in self._given:
+            given = self._parameters[name]
+            self._given[name] = given if isinstance(given, (Type, int, str)) else self.evaluate(given)
+        return self._given[name]
 
     def _external(self, name: Name) -> tuple[Value, tuple[Part, ...]]:
         """A name from outside the launcher: namespaces dropped, members (``::type``, ``::value``) kept for later."""
         parts = name.parts
         for index, part in enumerate(parts):
             last = index == len(parts) - 1
+            if part.text in _NAMESPACES and not last:
+                continue
             if (
                 part.arguments is not None
                 or last
