@@ -4,51 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
-
-from jinja2 import TemplateError
 
 from cutlint.analysis import Analyzed
 from cutlint.errors import CutlintError
 from cutlint.findings import limits, subject
 from cutlint.footprint.layout import Region
 from cutlint.printable import printable
-from cutlint.rules import expression
 from cutlint.run import Result
 from cutlint.spelling import Spelling
 from cutlint.targets import Target
+from cutlint.where import condition
 
 SHOWN = 3  # different maps printed before the rest is counted
-_NAMES = (
-    "arch", "cta_m", "cta_n", "cta_k", "cluster_m", "cluster_n", "fusion", "swap_ab", "dynamic_cluster", "block_scaling",
-    "act", "weight", "output", "total", "stages", "refused",
-)  # fmt: skip
 _STAGED = frozenset({"A", "B", "SFA", "SFB"})
-
-
-def facts(each: Analyzed) -> dict[str, Any]:
-    """What a ``--where`` expression can speak of. Tiles in elements, clusters in CTAs, sizes in bytes."""
-    config, footprint = each.config, each.footprint
-    known: dict[str, Any] = {"name": each.instantiation.name, "arguments": each.arguments}
-    known.update(dict.fromkeys(_NAMES))
-    if config is not None:
-        act, weight = (config.b, config.a) if config.swap_ab else (config.a, config.b)
-        known.update(zip(("cta_m", "cta_n", "cta_k"), config.cta_tile, strict=True))
-        known.update(
-            arch=config.arch,
-            cluster_m=config.cluster[0],
-            cluster_n=config.cluster[1],
-            fusion=config.fusion,
-            swap_ab=config.swap_ab,
-            dynamic_cluster=config.dynamic_cluster,
-            block_scaling=config.block_scaling,
-            act=act.element,
-            weight=weight.element,
-            output=config.epilogue.output_element,
-        )
-    if footprint is not None:
-        known.update(total=footprint.total, stages=footprint.stages, refused=footprint.refused)
-    return known
 
 
 def select(results: Sequence[Result], where: str | None, line: int | None) -> list[tuple[Analyzed, Spelling]]:
@@ -65,12 +33,8 @@ def select(results: Sequence[Result], where: str | None, line: int | None) -> li
             if pair[0].instantiation.range.start.line <= line - 1 <= pair[0].instantiation.range.end.line
         ]
     if where is not None:
-        try:
-            holds = expression(where)
-            every = [pair for pair in every if holds(**facts(pair[0]))]
-        except (TemplateError, TypeError, ValueError) as error:
-            names = ", ".join(sorted(facts(every[0][0]))) if every else ""
-            raise CutlintError(f"--where {where!r}: {error}; it can speak of {names}") from None
+        holds = condition(where, "--where")
+        every = [pair for pair in every if holds(pair[0])]
     if not every:
         raise CutlintError("no instantiation is selected; see `cutlint check --format json --all` for what there is")
     return every

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.nodes import Name
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from cutlint.data import data_folder
@@ -141,13 +142,15 @@ def _judge(when: str, scope: Scope) -> Template:
     )
 
 
-def expression(text: str) -> Callable[..., Any]:
-    """A Jinja2 expression as a function of its names, in the sandbox.
+def expression(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
+    """A Jinja2 expression as a function of its names, in the sandbox, and these names.
 
     Raises:
-        TemplateError: when `text` is not an expression; so does the function, for a name it is not given.
+        TemplateError: when `text` is not an expression; so does the function, where it fails on what it is given.
     """
-    return _environment().compile_expression(text, undefined_to_none=False)
+    compiled = _environment().compile_expression(text, undefined_to_none=False)
+    parsed = _environment().parse(f"{{{{ ({text}) }}}}")
+    return compiled, frozenset(each.name for each in parsed.find_all(Name))
 
 
 def judge(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -74,7 +74,7 @@ def standard_of(configured: Found, rule_folders: Sequence[Path] = ()) -> Standar
         CutlintError: when the settings make no sense, or a rule is none.
     """
     settings = configured.settings
-    known = ruling.load(rule_folders)
+    known = setting.with_severity(ruling.load(rule_folders), settings.severity)
     rules = setting.selected(known, settings.select, settings.ignore)
     targets = targeting.find(settings.target) if settings.target else targeting.known()
     return Standard(configured, known, rules, targets)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from cutlint.errors import CutlintError
-from cutlint.records import SEVERITIES, Finding
+from cutlint.records import SEVERITIES, Finding, Severity
 from cutlint.rules import Rule
 from cutlint.toml import read_toml
 
@@ -18,13 +18,15 @@ FailOn = Literal["error", "warning", "note", "never"]
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a configuration file can say. `select` and `ignore` hold rule ids or their beginnings (``CUT1``) or ``ALL``;
-    `per_file_ignores` maps a gitignore-style pattern of files to such a list."""
+    `per_file_ignores` maps a gitignore-style pattern of files to such a list, `severity` such a word to how severe these
+    rules' findings are."""
 
     select: tuple[str, ...] = ("ALL",)
     ignore: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = {}
     target: tuple[str, ...] = ()
     fail_on: FailOn = "error"
+    severity: dict[str, Severity] = {}
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -69,6 +71,23 @@ def selected(rules: Iterable[Rule], select: Sequence[str], ignore: Sequence[str]
         if word != "ALL" and not any(rule.id.startswith(word) for rule in listed):
             raise CutlintError(f"no rule matches '{word}'; see `cutlint rules`")
     return tuple(rule for rule in listed if _longest(rule.id, select) > _longest(rule.id, ignore))
+
+
+def with_severity(rules: Iterable[Rule], severity: Mapping[str, Severity]) -> tuple[Rule, ...]:
+    """The rules, as severe as `severity` wants them; the longer match wins.
+
+    Raises:
+        CutlintError: for a word that matches no rule.
+    """
+    listed = tuple(rules)
+    selected(listed, tuple(severity), ())
+    return tuple(_with_severity(rule, severity) for rule in listed)
+
+
+def _with_severity(rule: Rule, severity: Mapping[str, Severity]) -> Rule:
+    words = [word for word in severity if word == "ALL" or rule.id.startswith(word)]
+    best = max(words, key=lambda word: 0 if word == "ALL" else len(word), default=None)
+    return rule if best is None else msgspec.structs.replace(rule, severity=severity[best])
 
 
 def _longest(rule: str, words: Sequence[str]) -> int:

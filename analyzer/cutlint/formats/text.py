@@ -36,7 +36,7 @@ def draw(report: Report, console: Console, statistics: bool = False) -> None:
         cutlass = f", CUTLASS {source.cutlass}" if source.cutlass else ""
         counts = f"{count(source.files, 'file')}, {count(source.instantiations, 'instantiation')}"
         console.print(Text(f"{printable(source.label)}{cutlass}: {counts}"), soft_wrap=True)
-    for group in groups(report.findings):
+    for group in groups([each for each in report.findings if each.suppressed is None]):
         console.print()
         _group(group, console)
     console.print()
