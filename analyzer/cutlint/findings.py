@@ -175,7 +175,7 @@ def _on_instantiations(
                 file=file,
                 range=each.instantiation.range,
                 targets=row["target"].targets,
-                related=_related(each, paths) if rule.suggest else (),
+                related=decided(each, paths) if rule.suggest else (),
                 fixes=fits.fixes,
                 detail=say(rule, facts, detail=True),
                 subject=subject(each),
@@ -224,7 +224,7 @@ def _identity(each: Instantiation) -> str:
     return "\0".join((each.name, *each.arguments, each.guard or ""))
 
 
-def _related(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
+def decided(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
     """Where the launcher decides the stage count and the schedule."""
     if each.sizer is None:
         return ()

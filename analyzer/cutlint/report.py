@@ -16,14 +16,15 @@ from cutlint import __version__
 from cutlint.analysis import Analysis, Analyzed
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
+from cutlint.findings import decided, subject, types
 from cutlint.footprint.records import Footprint, Unmodelled
-from cutlint.records import Finding, Paths, Range, Severity
+from cutlint.records import Finding, Location, Paths, Range, Severity
 from cutlint.rules import Rule
 from cutlint.settings import FailOn
 from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
-SCHEMA_VERSION = "1.2"
+SCHEMA_VERSION = "1.3"
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -43,11 +44,14 @@ class SourceReport(msgspec.Struct, frozen=True):
 
 
 class TargetReport(msgspec.Struct, frozen=True):
-    """A GPU checked against; `limit` is the opt-in limit of shared memory per block in bytes."""
+    """A GPU checked against: `limit` is the opt-in limit of shared memory per block in bytes, `runs` the architecture tags
+    (``Sm120``) whose kernels are built for it, `aliases` product names."""
 
     name: str
     compute_capability: str
     limit: int
+    runs: tuple[str, ...]
+    aliases: tuple[str, ...]
 
 
 class RuleReport(msgspec.Struct, frozen=True):
@@ -62,9 +66,10 @@ class RuleReport(msgspec.Struct, frozen=True):
 
 class ConfigReport(msgspec.Struct, frozen=True):
     """What the launcher asks CUTLASS for. Tiles and clusters are [M, N, K] in elements and CTAs; a cluster mode chosen at
-    run time is null unless the arguments name it."""
+    run time is null unless the arguments name it. `types` is activation × weight → output in short."""
 
     arch: str
+    types: str
     cta_tile: tuple[int, int, int]
     mma_tile: tuple[int, int, int]
     cluster: tuple[int | None, int | None, int | None]
@@ -86,12 +91,14 @@ class ConfigReport(msgspec.Struct, frozen=True):
 
 class InstantiationReport(msgspec.Struct, frozen=True):
     """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why.
-    `compared` is the clang engine's footprint when both engines ran."""
+    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule. `compared` is the clang engine's footprint when both engines ran."""
 
     file: str
     range: Range
     name: str
+    subject: str
     launcher: str | None
+    decisions: tuple[Location, ...]
     guard: str | None
     arguments: dict[str, str]
     config: ConfigReport | None
@@ -157,7 +164,7 @@ def build(
         schema_version=SCHEMA_VERSION,
         tool=Tool("cutlint", __version__),
         sources=tuple(source_report(analysis, paths) for analysis, paths in analyses),
-        targets=tuple(TargetReport(each.name, each.compute_capability, each.limit) for each in targets),
+        targets=tuple(_target(each) for each in targets),
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
@@ -208,12 +215,19 @@ def cutlass_version(analysis: Analysis) -> str | None:
         return None
 
 
+def _target(each: Target) -> TargetReport:
+    runs = tuple(f"Sm{arch}" for arch in each.runs)
+    return TargetReport(each.name, each.compute_capability, each.limit, runs, each.aliases)
+
+
 def _instantiation(each: Analyzed, paths: Paths) -> InstantiationReport:
     return InstantiationReport(
         file=paths(str(each.instantiation.file)),
         range=each.instantiation.range,
         name=each.instantiation.name,
+        subject=subject(each),
         launcher=None if each.launcher is None else paths(each.launcher),
+        decisions=decided(each, paths),
         guard=each.instantiation.guard,
         arguments=each.arguments,
         config=None if each.config is None else _config(each.config, each.arguments),
@@ -234,6 +248,7 @@ def _with_regions(each: Analyzed) -> Footprint | None:
 def _config(config: KernelConfig, arguments: dict[str, str]) -> ConfigReport:
     return ConfigReport(
         arch=f"Sm{config.arch}",
+        types=types(config),
         cta_tile=config.cta_tile,
         mma_tile=config.mma_tile,
         cluster=_cluster(config, arguments),

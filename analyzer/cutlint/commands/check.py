@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "--all",
     "everything",
     is_flag=True,
-    help="List the facts of every instantiation in JSON, not only of those with findings.",
+    help="List the facts of every instantiation in JSON, not only of those with findings. HTML always has all.",
 )
 @click.option("--statistics", is_flag=True, help="End the text with counts: files, invocations, findings of each rule.")
 def check(
@@ -87,6 +87,7 @@ def check(
     }
     settings = msgspec.structs.replace(found.settings, **{name: value for name, value in given.items() if value})
     found = msgspec.structs.replace(found, settings=settings)
+    everything = everything or form == "html"
     request = Request(
         sources=sources,
         checkout=checkout,

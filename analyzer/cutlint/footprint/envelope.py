@@ -13,4 +13,9 @@ def envelope(config: KernelConfig) -> int:
     for extent, operand in ((m, config.a), (n, config.b)):
         if operand.scale is not None:
             stage += extent * k // (operand.scale_vector or (16 if operand.scale == "float_ue4m3_t" else 32))
-    return stage + m * n * (4 if config.fusion == "FINALIZE" else 2)
+    return stage + output_tile(config.cta_tile, config.fusion)
+
+
+def output_tile(cta_tile: tuple[int, int, int], fusion: str) -> int:
+    """Bytes of the whole output tile as the rule of thumb counts it."""
+    return cta_tile[0] * cta_tile[1] * (4 if fusion == "FINALIZE" else 2)

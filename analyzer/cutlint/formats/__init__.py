@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from cutlint.report import Report
 
 # The modules of this package, as --format names them
-FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "markdown")
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
 
 def render(report: Report, form: str) -> str:
