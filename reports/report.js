@@ -26,7 +26,7 @@
       if (key === "onclick") made.addEventListener("click", value);
       else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
     }
-    made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    made.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
     return made;
   }
   element.SVG = new Set(["svg", "rect", "line", "text", "g", "path", "pattern", "defs", "title", "desc"]);
@@ -53,7 +53,7 @@
       index, file, line, column, subject: text(subject), known, sizes, unknown: text(unknown), name: text(name), guard: text(guard),
       args, decisions: facts.decisions[decisions] || [], verdict: text(verdict), found, arch, limits, total, limit,
       compared: compared < 0 ? null : facts.footprints[compared],
-      headroom: total !== null && limit !== null ? limit - total : null,
+      headroom: total !== null && limit !== null && text(verdict) !== "refused" ? limit - total : null,
       tile: known ? known.cta_tile.join("×") : "",
       types: known ? text(known.types) : "",
       fusion: known ? text(known.fusion) : "",
@@ -278,7 +278,7 @@
     if (sizes && sizes.fails_in_nvcc !== null) parts.push(element("p", {}, `nvcc refuses it: ${text(sizes.fails_in_nvcc)}`));
     if (row.total !== null) {
       const regions = sizes.regions.map(([name, kind, part, offset, size]) => ({ name: text(name), kind: text(kind), part: text(part), offset, size }));
-      parts.push(element("p", {}, `${bytes(row.total)}: `, row.limits.map(([limit, names], at) => [at ? ", " : "", `${room(row.total, limit)} of ${bytes(limit)} on ${names}`])));
+      parts.push(element("p", {}, `${bytes(row.total)}: `, row.limits.map(([limit, names], at) => `${at ? ", " : ""}${room(row.total, limit)} ${row.total > limit ? "the limit" : "under the limit"} of ${bytes(limit)} on ${names}`)));
       if (regions.length) parts.push(map(row, regions));
       parts.push(element("div", { class: "columns" }, element("div", {}, asked(row), rule(row, regions)), regions.length ? list(row, regions) : null));
     } else parts.push(asked(row));
@@ -354,8 +354,6 @@
     const said = regions.map((each) => `${each.name} ${bytes(each.size)}`).join(", ");
     svg.append(element("title", {}, `Shared memory of ${row.subject}: ${said}`));
     strip(svg, regions, 22, 44, (offset) => offset * scale, row);
-    const fine = regions.filter((each) => each.part === "overhead");
-    const end = fine.filter((each) => each.offset < 8192).reduce((most, each) => Math.max(most, each.offset + each.size), 0);
     if (row.limit !== null) {
       const x = row.limit * scale;
       if (row.total > row.limit) svg.append(element("rect", { class: "excess", x, y: 20, width: Math.max(3, (row.total - row.limit) * scale), height: 48 }));
@@ -368,13 +366,24 @@
       svg.append(element("rect", { class: "thumb", x: 0, y: 72, width: stage * scale, height: 12 }), element("rect", { class: "thumb", x: stage * scale, y: 72, width: row.known.output_tile * scale, height: 12 }));
       svg.append(element("text", { x: 2, y: 97 }, `rule of thumb: ${bytes(row.sizes.envelope)} = one stage + the whole output tile`));
     }
-    if (end) {
-      const magnified = regions.filter((each) => each.offset < end);
-      strip(svg, magnified, 122, 26, (offset) => (offset / end) * (width - 10), row);
-      svg.append(element("text", { x: 0, y: 117 }, `the first ${bytes(end)}, magnified`));
+    const fine = smallest(regions);
+    if (fine.length) {
+      const [start, end] = [fine[0].offset, fine[fine.length - 1].offset + fine[fine.length - 1].size];
+      strip(svg, fine, 122, 26, (offset) => ((offset - start) / (end - start)) * (width - 10), row);
+      svg.append(element("text", { x: 0, y: 117 }, `magnified: offsets ${start.toLocaleString("en-US")} to ${end.toLocaleString("en-US")}, ${bytes(end - start)}`));
     }
     return element("figure", {}, svg, element("figcaption", {}, [...new Set(regions.map((each) => each.kind))].map((name) =>
       element("span", { class: "key" }, element("span", { class: `swatch ${kind(name)}`, "aria-hidden": "true" }), LEGEND[name] || name))));
+  }
+
+  // The longest run of neighbours that are neither operands nor the epilogue's tiles.
+  function smallest(regions) {
+    let [run, most] = [[], []];
+    for (const each of regions) {
+      run = each.part === "overhead" ? [...run, each] : [];
+      if (run.length > most.length) most = run;
+    }
+    return most;
   }
 
   function strip(svg, regions, y, height, at, row) {

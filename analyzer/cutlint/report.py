@@ -91,7 +91,8 @@ class ConfigReport(msgspec.Struct, frozen=True):
 
 class InstantiationReport(msgspec.Struct, frozen=True):
     """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why.
-    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule. `compared` is the clang engine's footprint when both engines ran."""
+    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule.
+    `compared` is the clang engine's footprint when both engines ran."""
 
     file: str
     range: Range

@@ -39,7 +39,11 @@ def render(report: Report) -> str:
     folder = data_folder("reports")
     style, script = ((folder / name).read_text("utf-8") for name in ("report.css", "report.js"))
     environment = Environment(
-        loader=FileSystemLoader(folder), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(folder),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.filters.update(printable=printable, place=place, count=count, zip=zip)
     counted = [each for each in report.findings if each.suppressed is None]
@@ -67,7 +71,9 @@ def _hash(text: str) -> str:
 def _embedded(value: Any) -> Markup:
     """`value` as JSON that stays text inside a script element: nothing in it ends the element or opens a comment."""
     text = json.dumps(value, separators=(",", ":"))  # ASCII only: also U+2028 is an escape
-    return Markup(text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\x7f", "\\u007f"))
+    return Markup(
+        text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e").replace("\x7f", "\\u007f")
+    )
 
 
 def verdict(each: InstantiationReport, limit: int | None) -> Verdict:
@@ -238,7 +244,9 @@ def _finding(finding: Finding, text: Text) -> dict[str, Any]:
         "message": text(finding.message),
         "detail": text(finding.detail),
         "fixes": [text(fix.title) for fix in finding.fixes],
-        "suppressed": -1 if finding.suppressed is None else text(f"{finding.suppressed.kind}: {finding.suppressed.reason}"),
+        "suppressed": -1
+        if finding.suppressed is None
+        else text(f"{finding.suppressed.kind}: {finding.suppressed.reason}"),
     }
 
 
