@@ -19,7 +19,7 @@ from cutlint.findings import subject
 from cutlint.identity import paired
 from cutlint.printable import json_document
 from cutlint.records import Location, Paths
-from cutlint.report import SourceReport, TargetReport, Tool, source_report
+from cutlint.report import SourceReport, TargetReport, Tool, source_report, target_report
 from cutlint.targets import Target, built_for
 from cutlint.verdicts import FAILING, Fate, fate
 
@@ -132,7 +132,7 @@ def build(
         tool=Tool("cutlint", __version__),
         old=source_report(before, old_paths),
         new=source_report(after, new_paths),
-        targets=tuple(TargetReport(each.name, each.compute_capability, each.limit) for each in checked),
+        targets=tuple(target_report(each) for each in checked),
         launchers=tuple(_launchers(before, after, new_paths)),
         changes=tuple(changes),
         problems=tuple(dict.fromkeys(problems)),

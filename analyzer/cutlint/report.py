@@ -165,7 +165,7 @@ def build(
         schema_version=SCHEMA_VERSION,
         tool=Tool("cutlint", __version__),
         sources=tuple(source_report(analysis, paths) for analysis, paths in analyses),
-        targets=tuple(_target(each) for each in targets),
+        targets=tuple(target_report(each) for each in targets),
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
@@ -216,7 +216,7 @@ def cutlass_version(analysis: Analysis) -> str | None:
         return None
 
 
-def _target(each: Target) -> TargetReport:
+def target_report(each: Target) -> TargetReport:
     runs = tuple(f"Sm{arch}" for arch in each.runs)
     return TargetReport(each.name, each.compute_capability, each.limit, runs, each.aliases)
 
