@@ -44,6 +44,7 @@ def render(report: Report) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters.update(printable=printable, place=place, count=count, zip=zip)
     counted = [each for each in report.findings if each.suppressed is None]
