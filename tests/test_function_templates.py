@@ -47,11 +47,20 @@ def rows(name: str) -> Iterator[dict[str, str]]:
 
 @pytest.mark.parametrize(("name", "count"), [(MIXED, 920), (SMALL_K, 20), (WEIGHT_ONLY, 378), (FUSED, 60)])
 def test_the_model_is_equal_to_the_compiler(small: dict[str, Launcher], name: str, count: int) -> None:
-    sizer = Sizer(small[name], Cutlass(CUTLASS["0.7.4"]))
+    compare(Sizer(small[name], Cutlass(CUTLASS["0.7.4"])), list(rows(name)), count)
+
+
+def test_packed_scales_of_flashinfer_0_6() -> None:
+    launcher = read(FIXTURES / "function-templates-0.6")[MIXED]
+    with (FIXTURES / "truth" / "flashinfer-0.6.11-sm90-mixed.csv").open() as file:
+        compare(Sizer(launcher, Cutlass(CUTLASS["0.6.8"])), list(csv.DictReader(file)), 52)
+
+
+def compare(sizer: Sizer, table: list[dict[str, str]], count: int) -> None:
     checked = 0
-    for row in rows(name):
+    for row in table:
         assert row["refused"] == ""
-        footprint = sizer.size({each: row[each] for each in small[name].parameters}).footprint
+        footprint = sizer.size({each: row[each] for each in sizer.launcher.parameters}).footprint
         assert footprint is not None
         figures = (
             footprint.total, footprint.epilogue, footprint.mainloop, footprint.mainloop_tensors,

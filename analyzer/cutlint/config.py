@@ -23,7 +23,7 @@ class Operand(msgspec.Struct, frozen=True):
 
     `scale_vector` is the number of elements that share one scale factor where the operand's type says so
     (``nv_float4_t``: 16, ``mx_float8_t``: 32); None where the kernel schedule decides. `zero` is the type of the zero points
-    of weights that have them.
+    of weights that have them; `packed_scales` the number of scales of a row that are kept as one element.
     """
 
     element: str
@@ -32,6 +32,7 @@ class Operand(msgspec.Struct, frozen=True):
     scale: str | None = None
     scale_vector: int | None = None
     zero: str | None = None
+    packed_scales: int = 1
 
     @property
     def bits(self) -> int:
@@ -367,20 +368,28 @@ def _operand(value: Value, layout: Value, alignment: Value) -> Operand:
     scale: str | None = None
     vector: int | None = None
     zero: str | None = None
+    packed = 1
     element = value
     if value.name in _SCALED and value.arguments:
         scale, vector = _SCALED[value.name]
         element = _inner(value.arguments[0])
     elif value.name == "Shape" and len(value.arguments) in (2, 3):  # cute::tuple<Element, Scale[, Int<V> or Zero]>
         element = _inner(value.arguments[0])
-        scale = _name(value.arguments[1])
+        packed, scale = _packed(value.arguments[1])
         last = value.arguments[2] if len(value.arguments) == 3 else None
         vector, zero = (
             (None, _name(last)) if isinstance(last, Type) else (None if last is None else _number(last), None)
         )
-    operand = Operand(str(element), _name(layout), _number(alignment), scale, vector, zero)
+    operand = Operand(str(element), _name(layout), _number(alignment), scale, vector, zero, packed)
     element_bits(operand.element)
     return operand
+
+
+def _packed(value: Value) -> tuple[int, str]:
+    """How many scales make one element, and their type: ``cutlass::Array<Scale, N>`` or the scale's type itself."""
+    if isinstance(value, Type) and value.name == "Array" and len(value.arguments) == 2:
+        return _number(value.arguments[1]), _name(value.arguments[0])
+    return 1, _name(value)
 
 
 def _inner(value: Value) -> Type:

@@ -82,7 +82,7 @@ _WIDE = frozenset({"int", "unsigned", "unsigned int", "size_t", "long", "int32_t
 _NAMESPACES = frozenset(
     {"cutlass", "cute", "std", "gemm", "collective", "kernel", "epilogue", "fusion", "layout", "arch"}
 )
-_CONSTANT = re.compile(r"k[A-Z]\w*")  # as CUTLASS names constants
+_CONSTANT = re.compile(r"k[A-Z]\w*|[a-z]\w*_size")  # as CUTLASS and its extensions name constants
 _ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
 # sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)

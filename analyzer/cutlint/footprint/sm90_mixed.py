@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from cutlint.config import SINGLE_WARPGROUP, KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.footprint import kernel_sm90, mixed_sm90, sm90
+from cutlint.footprint import kernel_sm90, mixed_sm90, sm90, sm90_packed
 from cutlint.footprint.layout import EMPTY, Layout, leaf, round_up, struct
 from cutlint.footprint.parts import TENSOR_MAP, operand, pipeline
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled, need_two_stages
@@ -31,6 +31,8 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
         Refused: where CUTLASS's types cannot be formed.
         Unmodelled: for other kernels and schedules.
     """
+    if config.kernel == "GemmUniversal" and config.schedule in _SCHEDULES:
+        return sm90_packed.footprint(config, cutlass)
     if config.schedule not in _SCHEDULES or config.kernel not in _KERNELS:
         raise Unmodelled(f"no model for the mixed-input kernel {config.kernel} with {config.schedule}")
     if config.epilogue.prebuilt_d:
