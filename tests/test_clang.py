@@ -87,6 +87,40 @@ def test_figures_are_the_compilers() -> None:
     assert (wide.total, wide.mainloop, wide.stages) == (10_624, 7_936, 5)
 
 
+def as_function_template(root: Path) -> tuple[Launcher, Checkout]:
+    """The launcher of the copy `root` as a function template, through another one that fills in an argument."""
+    path = next(root.rglob("small_launcher.inl"))
+    text = path.read_text()
+    start, end = text.index("#define INSTANTIATE_SMALL"), text.index("}  // namespace kernels")
+    body = text[start:end].replace("\\\n", "\n")
+    body = body[body.index("{") : body.rindex("}") + 1].replace("cutlass::arch::ArchTag_", "Arch_")
+    head = "template <class Arch_, class Element_, int TILE_M_, int TILE_N_, int TILE_K_, bool BIAS_>"
+    inner = f"{head}\nvoid chosen(int* workspace) {body}\n"
+    outer = f"{head.replace(', bool BIAS_', '')}\nvoid plain(int* workspace) {{\n  chosen<Arch_, Element_, TILE_M_, TILE_N_, TILE_K_, false>"
+    path.write_text(f"{text[:start]}{inner}{outer}(workspace);\n}}\n{text[end:]}")
+    found, _ = checkout.find(root, str(root))
+    read, problems = launchers.read(found.launchers[0], Headers(found.launchers[0], found.root))
+    assert problems == []
+    return next(each for each in read if each.name == "plain"), found
+
+
+@pytest.mark.usefixtures("own_cache")
+def test_a_function_template_gives_the_same_as_a_macro(copy: Path) -> None:
+    tiles = [(64, 32, 64), (128, 64, 32), (64, 512, 64)]
+    macro = evaluate([small("Sm90", *tile) for tile in tiles])
+    launcher, found = as_function_template(copy)
+    assert launcher.parameters == ("Arch_", "Element_", "TILE_M_", "TILE_N_", "TILE_K_")
+    names = ("TILE_M_", "TILE_N_", "TILE_K_")
+    items = [
+        {"Arch_": "cutlass::arch::Sm90", "Element_": "SafeByte", **dict(zip(names, map(str, tile), strict=True))}
+        for tile in tiles
+    ]
+    function = engine.evaluate(launcher, found, items, cuda_include=CUDA, jobs=1)
+    assert function[:2] == macro[:2]
+    assert "at most 256 wide" in (function[2].refused or "")
+    assert "at most 256 wide" in (macro[2].refused or "")
+
+
 @pytest.mark.usefixtures("shared_cache")
 def test_regions_cover_all_with_the_models_names() -> None:
     plain, biased = evaluate([small("Sm90", 64, 32, 64), small("Sm90", 64, 32, 64, bias=True)])
