@@ -41,6 +41,11 @@ _GENERATED = Search(
 )
 
 
+def is_generated(path: Path) -> bool:
+    """Whether a checkout's file `path` is, by its name or folder, one that a generator writes."""
+    return path.suffix == _GENERATED.suffix and _GENERATED.accepts(str(path))
+
+
 class _Layout(msgspec.Struct, frozen=True):
     """Where one kind of checkout keeps its things; ``cutlass`` and ``generators`` by preference."""
 
