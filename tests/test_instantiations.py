@@ -54,6 +54,7 @@ def test_ranges_are_those_of_the_language_server_protocol() -> None:
     [
         (f"{MACRO}(Sm120, SafeFP4, SafeFP4, half, void", "no closing parenthesis"),
         ("template void launcher<half, cute::Int<3>(int);", "no closing bracket"),
+        ("template void launcher<half, cute::Int<3>>(int", "no semicolon"),
         ("\0\1\2" * 10, "binary"),
     ],
 )
@@ -89,3 +90,31 @@ def test_a_macro_of_a_million_arguments(tmp_path: Path) -> None:
     found, problems = instantiations.read(path)
     assert found == []
     assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"// {MACRO}(a);",
+        f'const char* a = "{MACRO}(a);";',
+        f'const char* a = R"x(\n" {MACRO}(a); )" \n)x";',
+        f"#ifdef {MACRO}\n#undef {MACRO}\n#endif",
+        f"#define {MACRO}(a) a",
+        f"#include <{MACRO}.h>",
+        "extern template void launcher<half>(int);",
+        "template <class T> void launcher(T);",
+        "template class Launcher<half>;",
+        "void f() { a.template f<half>(); }",
+    ],
+)
+def test_what_only_mentions_an_instantiation_is_none(tmp_path: Path, text: str) -> None:
+    assert instantiations.scan(tmp_path / "a.cu", text.encode()) == ([], [])
+
+
+def test_a_macro_that_wraps_instantiations_is_told(tmp_path: Path) -> None:
+    text = f"#define ALL(type) \\\n  {MACRO}(Sm90, type);\nALL(half)\n"
+    found, problems = instantiations.scan(tmp_path / "a.cu", text.encode())
+    assert found == []
+    assert [(each.message, each.range and each.range.start.line) for each in problems] == [
+        ("a macro of this file wraps instantiations: those are not seen", 1)
+    ]

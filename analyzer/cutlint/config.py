@@ -318,8 +318,11 @@ def _number(value: Value) -> int:
     raise NotUnderstood(f"'{value}' where a number is expected")
 
 
+_ARCH = re.compile(r"Sm(\d+)a?")
+
+
 def _arch(value: Value) -> int:
-    match = re.fullmatch(r"Sm(\d+)a?", _name(value))
+    match = _ARCH.fullmatch(_name(value))
     if match is None:
         raise NotUnderstood(f"'{value}' is not an architecture tag that cutlint knows")
     return int(match.group(1))

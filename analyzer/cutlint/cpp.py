@@ -52,6 +52,14 @@ class Source:
             return Position(line, len(before))
         return Position(line, len(before.decode("utf-8", "replace").encode("utf-16-le")) // 2)
 
+    def line(self, number: int) -> tuple[int, bytes] | None:
+        """The offset and the text of the line `number` (from zero), without its newline; None where there is none."""
+        if number >= len(self._lines):
+            return None
+        start = self._lines[number]
+        end = self._lines[number + 1] - 1 if number + 1 < len(self._lines) else len(self.data)
+        return start, self.data[start:end]
+
     def range(self, start: int, end: int) -> Range:
         return Range(self.position(start), self.position(end))
 
@@ -94,27 +102,34 @@ def blank_comments(data: bytes) -> bytes:
     def spaces(match: re.Match[bytes]) -> bytes:
         text = match.group()
         if text[:1] == b"/":
-            return re.sub(rb"[^\n]", b" ", text)
-        return text[:1] + re.sub(rb"[^\n]", b" ", text[1:-1]) + text[-1:] if len(text) > 1 else text
+            return _IN_LINE.sub(b" ", text)
+        quote = text[:1] if text[:1] != b"R" else b'"'
+        return quote + _IN_LINE.sub(b" ", text[1:-1]) + text[-1:] if len(text) > 1 else text
 
     return _COMMENT_OR_STRING.sub(spaces, data)
 
 
+_IN_LINE = re.compile(rb"[^\n]")
 _COMMENT_OR_STRING = re.compile(
-    rb"""/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL
+    rb"""/\*.*?(?:\*/|\Z)|//(?:\\\r?\n|[^\n])*"""
+    rb"""|R"([^()\\\s]{0,16})\(.*?(?:\)\1"|\Z)|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""",
+    re.DOTALL,
 )
 
 
 def blank_comments_only(data: bytes) -> bytes:
     """As `blank_comments`, with string literals left as they are."""
     return _COMMENT_OR_STRING.sub(
-        lambda match: re.sub(rb"[^\n]", b" ", match.group()) if match.group()[:1] == b"/" else match.group(), data
+        lambda match: _IN_LINE.sub(b" ", match.group()) if match.group()[:1] == b"/" else match.group(), data
     )
+
+
+_CONTINUATION = re.compile(rb"\\\r?\n")
 
 
 def join_continuations(data: bytes) -> bytes:
     """`data` with each backslash-newline replaced by spaces: one line, with every byte where it was."""
-    return re.sub(rb"\\\r?\n", lambda match: b" " * len(match.group()), data)
+    return _CONTINUATION.sub(lambda match: b" " * len(match.group()), data)
 
 
 def tokens(node: Node, data: bytes) -> Iterator[Token]:
@@ -199,6 +214,9 @@ def depth_exceeds(node: Node, limit: int = MAX_DEPTH) -> bool:
     return False
 
 
+_COMMAS = re.compile(rb"[(),]")
+
+
 def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[list[tuple[int, int]], int] | None:
     """Byte spans of the arguments of a macro call whose ``(`` is at `opening`, and the offset past its ``)``.
 
@@ -207,7 +225,7 @@ def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[lis
     """
     depth, start = 0, opening + 1
     spans: list[tuple[int, int]] = []
-    for match in re.compile(rb"[(),]").finditer(blanked, opening):
+    for match in _COMMAS.finditer(blanked, opening):
         character = match.group()
         if character == b"(":
             depth += 1

@@ -83,6 +83,7 @@ _NAMESPACES = frozenset(
     {"cutlass", "cute", "std", "gemm", "collective", "kernel", "epilogue", "fusion", "layout", "arch"}
 )
 _CONSTANT = re.compile(r"k[A-Z]\w*|[a-z]\w*_size")  # as CUTLASS and its extensions name constants
+_STATIC_INTEGER = re.compile(r"_(\d+)")  # cute::_128
 _ARCH_TAG = re.compile(r"Sm(\d+)")  # cutlass::arch::Sm120, whose kMinComputeCapability is its number
 
 # sizeof_bits of the element types that occur (cutlass/numeric_size.h, cutlass/float_subbyte.h, cute/numeric/)
@@ -311,7 +312,7 @@ class Scope:
 
     def _template(self, name: str, arguments: tuple[Value, ...], is_template: bool, offset: int) -> Value:
         if not is_template:
-            if (literal := re.fullmatch(r"_(\d+)", name)) is not None:  # cute::_128
+            if (literal := _STATIC_INTEGER.fullmatch(name)) is not None:
                 return int(literal.group(1))
             return Type(_SAME_TYPE.get(name, name))
         trait = _TRAITS.get(name)

@@ -8,18 +8,18 @@ Two forms occur (see the generators' ``generate_kernels.py``): an invocation of 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import msgspec
-from tree_sitter import Node
 
 from cutlint import cpp
 from cutlint.records import Instantiation, Problem
 
 MAX_BYTES = 16 * 2**20  # the largest generated file of any release is below 20 KB
-
-_CANDIDATE = re.compile(rb"\bINSTANTIATE_\w+|\btemplate\b(?!\s*<)")
+MAX_HEAD = 2**16  # bytes of one explicit instantiation
 
 
 def read(path: Path, macros: frozenset[str] = frozenset()) -> tuple[list[Instantiation], list[Problem]]:
@@ -48,16 +48,16 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
     conditions = cpp.guards(blanked)
     found: list[Instantiation] = []
     problems: list[Problem] = []
-    for node, kind in _candidates(data, macros):
-        guard = cpp.guard_at(node.start_byte, conditions)
+    for match, kind in _candidates(blanked, macros):
+        guard = cpp.guard_at(match.start(), conditions)
         result: Instantiation | Problem | None
         if kind == "wrapped":
-            where = source.range(node.start_byte, node.end_byte)
+            where = source.range(*match.span())
             result = Problem(str(path), "a macro of this file wraps instantiations: those are not seen", where)
         elif kind == "macro":
-            result = _macro(path, source, blanked, node, guard)
+            result = _macro(path, source, blanked, match, guard)
         else:
-            result = _template(path, source, blanked, node, guard)
+            result = _template(path, source, blanked, match, guard)
         if isinstance(result, Instantiation):
             found.append(result)
         elif result is not None:
@@ -65,71 +65,80 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
     return found, problems
 
 
-def _candidates(data: bytes, macros: frozenset[str]) -> Iterator[tuple[Node, str]]:
-    """The names of macro invocations and the explicit instantiations in `data`, in order. Words that look like one are
-    looked up in the syntax tree, which knows comments, strings and definitions from code."""
+_DIRECTIVE = re.compile(rb"^[ \t]*#[ \t]*(?:define[ \t]+\w+()|\w*)[^\n]*", re.M)  # the group: past a defined name
+_OPENING = re.compile(rb"\s*\(")
+_SEMICOLON = re.compile(rb"\s*;")
+_NO_DEFINITION = re.compile(rb"(?:\bextern|::|\.|->)\s*\Z")  # no definition, or a dependent name
+_HEAD = re.compile(rb"template\s+void\s+(?:\w+::)*(\w+)\s*<")
+
+
+@cache
+def _pattern(macros: frozenset[str]) -> re.Pattern[bytes]:
+    """What an instantiation begins with."""
     spelled = [rb"\b" + re.escape(name.encode()) + rb"\b" for name in macros if not name.startswith("INSTANTIATE_")]
-    pattern = re.compile(b"|".join([_CANDIDATE.pattern, *spelled])) if spelled else _CANDIDATE
-    matches = list(pattern.finditer(data))
-    root = cpp.parse(data).root_node if matches else None
-    for match in matches:
-        node = root.descendant_for_byte_range(match.start(), match.end()) if root is not None else None
-        if node is None:
-            continue
-        if match.group() == b"template":
-            if node.parent is not None and node.parent.type == "template_instantiation":
-                yield node.parent, "template"
-        elif node.type in ("identifier", "type_identifier") and node.start_byte == match.start():
-            yield node, "macro"
-        elif node.type == "preproc_arg":
-            yield node, "wrapped"
+    return re.compile(b"|".join([rb"\bINSTANTIATE_\w+", rb"\btemplate\b(?!\s*<)", *spelled]))
+
+
+def _candidates(blanked: bytes, macros: frozenset[str]) -> Iterator[tuple[re.Match[bytes], str]]:
+    """The names of macro invocations and the words that begin an explicit instantiation, in order. What directives
+    mention is none, but what a macro is defined as may hold some."""
+    directives = list(_DIRECTIVE.finditer(blanked))
+    starts = [directive.start() for directive in directives]
+    for match in _pattern(macros).finditer(blanked):
+        before = bisect_right(starts, match.start()) - 1
+        if before >= 0 and match.start() < directives[before].end():
+            if 0 <= directives[before].end(1) <= match.start():
+                yield match, "wrapped"
+        else:
+            yield match, "template" if match.group() == b"template" else "macro"
 
 
 def _macro(
-    path: Path, source: cpp.Source, blanked: bytes, node: Node, guard: str | None
+    path: Path, source: cpp.Source, blanked: bytes, match: re.Match[bytes], guard: str | None
 ) -> Instantiation | Problem | None:
-    name = source.slice(node.start_byte, node.end_byte)
-    opening = re.compile(rb"\s*\(").match(blanked, node.end_byte)
-    if re.search(
-        rb"#[ \t]*(define|undef|ifdef|ifndef)[ \t]+$", blanked[max(0, node.start_byte - 200) : node.start_byte]
-    ):
-        return None
+    name = match.group().decode()
+    opening = _OPENING.match(blanked, match.end())
     if opening is None:
-        where = source.range(node.start_byte, node.end_byte)
+        where = source.range(*match.span())
         return Problem(str(path), f"{name} is not followed by arguments (a truncated file?)", where)
     call = cpp.call_arguments(blanked, opening.end() - 1)
     if call is None:
-        where = source.range(node.start_byte, node.end_byte)
+        where = source.range(*match.span())
         return Problem(str(path), f"the invocation of {name} has no closing parenthesis (a truncated file?)", where)
     spans, end = call
-    semicolon = re.compile(rb"\s*;").match(blanked, end)
+    semicolon = _SEMICOLON.match(blanked, end)
     arguments = tuple(_folded(blanked, start, stop) for start, stop in spans)
-    where = source.range(node.start_byte, semicolon.end() if semicolon else end)
+    where = source.range(match.start(), semicolon.end() if semicolon else end)
     return Instantiation(path, where, name, arguments, guard)
 
 
 def _template(
-    path: Path, source: cpp.Source, blanked: bytes, node: Node, guard: str | None
+    path: Path, source: cpp.Source, blanked: bytes, match: re.Match[bytes], guard: str | None
 ) -> Instantiation | Problem | None:
-    before = blanked[max(0, node.start_byte - 64) : node.start_byte]
-    if re.search(rb"\bextern\s*$", before):
+    if _NO_DEFINITION.search(blanked, max(0, match.start() - 64), match.start()):
         return None
-    head = re.compile(rb"template\s+void\s+(?:[\w]+::)*(\w+)\s*<").match(blanked, node.start_byte)
+    head = _HEAD.match(blanked, match.start())
     if head is None:
         return None  # an explicit instantiation of something that is not a launcher function
-    spans = template_arguments(blanked, head.end() - 1, node.end_byte)
     name = head.group(1).decode()
-    where = source.range(node.start_byte, node.end_byte)
+    end = blanked.find(b";", head.end(), head.end() + MAX_HEAD) + 1
+    where = source.range(match.start(), end or head.end())
+    if not end:
+        return Problem(str(path), f"the instantiation of {name} has no semicolon (a truncated file?)", where)
+    spans = template_arguments(blanked, head.end() - 1, end)
     if spans is None:
         return Problem(str(path), f"the template arguments of {name} have no closing bracket", where)
     return Instantiation(path, where, name, tuple(_folded(blanked, *span) for span in spans), guard)
+
+
+_BRACKETS = re.compile(rb"[<>(),]")
 
 
 def template_arguments(blanked: bytes, opening: int, end: int) -> list[tuple[int, int]] | None:
     """Byte spans of the template arguments whose ``<`` is at `opening`; None when its ``>`` is missing before `end`."""
     depth, start = 0, opening + 1
     spans: list[tuple[int, int]] = []
-    for match in re.compile(rb"[<>(),]").finditer(blanked, opening, end):
+    for match in _BRACKETS.finditer(blanked, opening, end):
         character = match.group()
         if character in b"<(":
             depth += 1

@@ -190,11 +190,10 @@ def _source(path: str) -> Source:
 
 def line_range(place: Place, word: str = "") -> Range | None:
     """The text of a line, as a range; that of `word` alone where it stands there once."""
-    lines = _source(place.path).data.split(b"\n")
-    if not place.path or place.line >= len(lines):
+    line = _source(place.path).line(place.line) if place.path else None
+    if line is None:
         return None
-    text = lines[place.line]
-    start = sum(len(line) + 1 for line in lines[: place.line])
+    start, text = line
     left, right = len(text) - len(text.lstrip()), len(text.rstrip())
     found = [match.span() for match in re.finditer(rb"\b" + re.escape(word.encode()) + rb"\b", text)] if word else []
     if len(found) == 1:
