@@ -110,7 +110,7 @@ def _define(definitions: dict[str, Definition], found: Iterable[Definition]) -> 
 
 def _kernel(body: Node, text: bytes) -> tuple[Node, str | None]:
     """The alias of the kernel's type, and its member that holds the size where that is not sizeof its SharedStorage."""
-    aliases = cpp.captures("(alias_declaration) @alias", body).get("alias", ())
+    aliases = list(cpp.descendants(body, "alias_declaration"))
     squeezed = {each: _squeezed(text[each.start_byte : each.end_byte]) for each in aliases}
     kernels = [each for each in aliases if f"{KERNEL}<" in squeezed[each]]
     static_size: str | None = None

@@ -72,8 +72,10 @@ def _functions(file: File, root: Node, problems: list[Problem]) -> dict[str, _Fu
     """The function templates with a body, by name. Overloads that lead to a kernel are a problem."""
     found: dict[str, _Function] = {}
     twice: set[str] = set()
-    for template in cpp.captures("(template_declaration (function_definition)) @template", root).get("template", ()):
-        function = next(each for each in template.named_children if each.type == "function_definition")
+    for template in cpp.descendants(root, "template_declaration"):
+        function = next((each for each in template.named_children if each.type == "function_definition"), None)
+        if function is None:
+            continue
         name, body = _name(function), function.child_by_field_name("body")
         if name is None or body is None:
             continue
@@ -116,10 +118,9 @@ def _parameters(template: Node, text: bytes) -> Iterator[Parameter]:
 def _with_defaults(file: File, name: str, parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
     """The parameters with the default arguments of the function's declaration in a header, by position."""
     for data in file.headers.texts(name):
-        query = "(template_declaration (declaration)) @template"
-        for template in cpp.captures(query, cpp.parse(data).root_node).get("template", ()):
-            declaration = next(each for each in template.named_children if each.type == "declaration")
-            declared = _name(declaration)
+        for template in cpp.descendants(cpp.parse(data).root_node, "template_declaration"):
+            declaration = next((each for each in template.named_children if each.type == "declaration"), None)
+            declared = None if declaration is None else _name(declaration)
             if declared is None or data[declared.start_byte : declared.end_byte] != name.encode():
                 continue
             listed = tuple(_parameters(template, data))
@@ -132,9 +133,9 @@ def _with_defaults(file: File, name: str, parameters: tuple[Parameter, ...]) -> 
 def _called(function: _Function, chains: dict[str, Chain], text: bytes) -> tuple[str, list[tuple[int, int]]] | None:
     """The one launcher that the function calls, with the byte spans of the template arguments."""
     found = []
-    for call in cpp.captures("(call_expression function: (template_function) @called)", function.body).get(
-        "called", ()
-    ):
+    for call in cpp.descendants(function.body, "template_function"):
+        if call.parent is None or call.parent.child_by_field_name("function") != call:
+            continue
         named = call.child_by_field_name("name")
         name = "" if named is None else text[named.start_byte : named.end_byte].decode("utf-8", "replace")
         if name in chains and named is not None:

@@ -186,14 +186,13 @@ def _constants(data: bytes, name: str) -> dict[str, Definition]:
 
 def _class_templates(data: bytes, name: str) -> Iterator[ClassTemplate]:
     """Every class template named `name` in `data` that has a body, primary or a partial specialization."""
-    for node in cpp.captures(_CLASSES, cpp.parse(data).root_node).get("name", ()):
-        struct = node.parent
-        template = struct.parent if struct is not None else None
-        if struct is None or template is None or template.type != "template_declaration":
+    for struct, node in _classes(data).get(name, ()):
+        template = struct.parent
+        if template is None or template.type != "template_declaration":
             continue
         tokens = list(cpp.tokens(node, data))
         body, listed = struct.child_by_field_name("body"), template.child_by_field_name("parameters")
-        if tokens[0].text != name or body is None or listed is None:
+        if body is None or listed is None:
             continue
         pattern = None
         if len(tokens) > 1:
@@ -207,18 +206,22 @@ def _class_templates(data: bytes, name: str) -> Iterator[ClassTemplate]:
         yield ClassTemplate(parameters, pattern, members_of(body, data))
 
 
-_CLASSES = """
-(struct_specifier name: [(type_identifier) (template_type name: (type_identifier))] @name)
-(class_specifier name: [(type_identifier) (template_type name: (type_identifier))] @name)
-"""
+@lru_cache(maxsize=64)
+def _classes(data: bytes) -> dict[str, list[tuple[Node, Node]]]:
+    """The classes of a file by name, each with the node of its name, which has template arguments for a specialization."""
+    found: dict[str, list[tuple[Node, Node]]] = {}
+    for struct in cpp.descendants(cpp.parse(data).root_node, "struct_specifier", "class_specifier"):
+        named = struct.child_by_field_name("name")
+        word = named.child_by_field_name("name") if named is not None and named.type == "template_type" else named
+        if named is not None and word is not None and word.type == "type_identifier":
+            text = data[word.start_byte : word.end_byte].decode("utf-8", "replace")
+            found.setdefault(text, []).append((struct, named))
+    return found
 
 
 def definitions_of(data: bytes, name: str, templates: bool = True) -> dict[str, Definition]:
     """The aliases and constants of the first class `name` in `data`; `templates`: whether it may be a template."""
-    for node in cpp.captures(_CLASSES, cpp.parse(data).root_node).get("name", ()):
-        struct = node.parent
-        if struct is None or data[node.start_byte : node.end_byte].split(b"<")[0].strip() != name.encode():
-            continue
+    for struct, _ in _classes(data).get(name, ()):
         if not templates and struct.parent is not None and struct.parent.type == "template_declaration":
             continue  # a class template's members depend on its arguments
         found: dict[str, Definition] = {}

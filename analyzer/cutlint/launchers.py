@@ -47,7 +47,7 @@ def _macros(file: File, root: Node) -> tuple[list[Launcher], list[Problem]]:
     problems: list[Problem] = []
     seen: set[str] = set()
     source, text = file.source, file.text
-    for macro in cpp.captures("(preproc_function_def) @macro", root).get("macro", ()):
+    for macro in cpp.descendants(root, "preproc_function_def"):
         name_node = macro.child_by_field_name("name")
         span = (name_node.start_byte, name_node.end_byte) if name_node else (macro.start_byte, macro.end_byte)
         name = source.slice(*span)
@@ -102,8 +102,11 @@ def _body(text: bytes, macro: Node) -> tuple[Node, bytes] | None:
     root = cpp.parse(body).root_node
     if cpp.depth_exceeds(root):
         return None
-    found = cpp.captures("(function_definition body: (compound_statement) @body)", root).get("body")
-    return (found[0], body) if found else None
+    for function in cpp.descendants(root, "function_definition"):
+        block = function.child_by_field_name("body")
+        if block is not None and block.type == "compound_statement":
+            return block, body
+    return None
 
 
 _HEAD = b"void launcher() "

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2.meta import find_undeclared_variables
 from jinja2.nodes import Name
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
@@ -134,12 +136,14 @@ def _template(text: str) -> Template:
 
 
 @cache
-def _judge(when: str, scope: Scope) -> Template:
+def _judge(when: str, scope: Scope) -> tuple[Template, tuple[str, ...]]:
+    """The template that judges rows, and the facts that a row is made of: those that `when` speaks of."""
     _environment().compile_expression(when)  # so that nothing but an expression can stand there
-    names = ", ".join((*FACTS[scope], "_"))  # at least two, which Jinja unpacks
-    return _environment().from_string(
-        f"{{% for {names} in rows %}}{{% if ({when}) %}}{{{{ loop.index0 }}}} {{% endif %}}{{% endfor %}}"
-    )
+    loop = f"{{% if ({when}) %}}{{{{ loop.index0 }}}} {{% endif %}}"
+    used = find_undeclared_variables(_environment().parse(loop))
+    facts = tuple(name for name in FACTS[scope] if name in used)
+    names = ", ".join((*facts, "_", "_"))  # at least two, which Jinja unpacks
+    return _environment().from_string(f"{{% for {names} in rows %}}{loop}{{% endfor %}}"), facts
 
 
 def expression(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
@@ -159,10 +163,10 @@ def judge(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[int]:
     Raises:
         CutlintError: when the rule's expression fails on the facts.
     """
-    names = FACTS[rule.scope]
-    values = [(*(row.get(name) for name in names), None) for row in rows]
+    template, names = _judge(rule.when, rule.scope)
+    values = zip(*([row.get(name) for row in rows] for name in names), repeat(None, len(rows)), repeat(None))
     try:
-        return [int(each) for each in _judge(rule.when, rule.scope).render(rows=values).split()]
+        return [int(each) for each in template.render(rows=values).split()]
     except (TemplateError, TypeError, ValueError, ArithmeticError) as error:
         raise CutlintError(f"rule {rule.id}: its `when` fails: {error}") from None
 

@@ -32,10 +32,10 @@ class Spelling:
 
     def _value(self, text: str) -> Value:
         unit = Unit(f"argument {text}", f"using argument = {text};".encode())
-        nodes = cpp.captures("(alias_declaration type: (_) @type)", cpp.parse(unit.text).root_node).get("type")
-        if not nodes:
+        alias = next(cpp.descendants(cpp.parse(unit.text).root_node, "alias_declaration"), None)
+        node = None if alias is None else alias.child_by_field_name("type")
+        if node is None:
             raise NotUnderstood(f"'{text[:60]}' is not a template argument that cutlint reads")
-        node = nodes[0]
         while node.type == "type_descriptor" and node.named_child_count == 1:
             node = node.named_children[0]
         return self._machine.compiler.expression(unit, node)(self._scope)

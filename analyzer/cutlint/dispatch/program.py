@@ -271,7 +271,7 @@ def _parameter(unit: Unit, node: Node) -> Parameter:
 
 def _enabled_if(unit: Unit, kind: Node) -> Node | None:
     """The condition of ``std::enable_if<condition>`` in the type `kind`."""
-    for found in cpp.captures("(template_type) @type", kind).get("type", ()):
+    for found in cpp.descendants(kind, "template_type"):
         name = found.child_by_field_name("name")
         if name is not None and unit.of(name) in ("enable_if", "enable_if_t"):
             given = _arguments(found)
