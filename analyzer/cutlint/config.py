@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -70,7 +71,7 @@ class Output(msgspec.Struct, frozen=True):
         return self.layout == "ColumnMajor"
 
 
-class EpilogueConfig(msgspec.Struct, frozen=True):
+class EpilogueConfig(msgspec.Struct, frozen=True, cache_hash=True):
     """The epilogue builder's arguments. `tile` is the epilogue subtile if given, None for ``EpilogueTileAuto``;
     `prebuilt_d` says whether D's tensor maps are built beforehand, and so are not in shared memory."""
 
@@ -94,7 +95,7 @@ class EpilogueConfig(msgspec.Struct, frozen=True):
         return self.d.element
 
 
-class KernelConfig(msgspec.Struct, frozen=True):
+class KernelConfig(msgspec.Struct, frozen=True, cache_hash=True):
     """One instantiation as the builders see it.
 
     `mma_tile` is the tile given to the builders; `cta_tile` the part of it that one CTA works on (half of M where two
@@ -232,6 +233,7 @@ def _fused_sm80(kernel: Type) -> KernelConfig:
     )
 
 
+@lru_cache(maxsize=4096)  # asked twice for each kernel: for its own sake and for its carveout
 def epilogue_config(collective: Value) -> EpilogueConfig:
     """The epilogue builder's arguments from ``CollectiveBuilder<...>::CollectiveOp``."""
     if isinstance(collective, Type) and collective.name == ADAPTER and len(collective.arguments) == 1:

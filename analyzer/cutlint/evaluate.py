@@ -14,12 +14,12 @@ from typing import Union
 
 import msgspec
 
-from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part, Unreadable
+from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part, Unreadable, names
 
 Value = Union["Type", int, bool, str]
 
 
-class Type(msgspec.Struct, frozen=True):
+class Type(msgspec.Struct, frozen=True, cache_hash=True):
     """A type or an enumerator as a symbol. `owner` is the type it is a member of, for ``Owner::name``."""
 
     name: str
@@ -109,13 +109,27 @@ _SAME_TYPE: dict[str, str] = {
 }  # fmt: skip
 
 
+class Shared:
+    """What the scopes of one launcher have evaluated, for all of them: `values` of definitions, under what tells apart the
+    instantiations in which they differ; `members` of types; and for each of the mappings of definitions (by identity: they
+    live as long as the launcher) the `constants`, names in which nothing depends on the scope (None for the others)."""
+
+    def __init__(self) -> None:
+        self.values: dict[object, Value] = {}
+        self.members: dict[tuple[Type, str], Value] = {}
+        self._constants: dict[int, dict[Name, Value | None]] = {}
+
+    def constants(self, definitions: Mapping[str, Definition]) -> dict[Name, Value | None]:
+        return self._constants.setdefault(id(definitions), {})
+
+
 class Scope:
     """Names and their meaning for one instantiation.
 
     `parameters` are the launcher's macro (or template) parameters with their values, as expressions or evaluated;
     `definitions` the aliases and constants, the launcher's own before those of its file; `outside` knows the headers;
-    `sizeof` is asked for the size in bytes of a type that cutlint models. `cache` shares values with other scopes, under
-    what `key` makes of a name; without them nothing is shared.
+    `sizeof` is asked for the size in bytes of a type that cutlint models. `shared` is common to the scopes with the same
+    `definitions`, names of parameters, headers and sizes; `key` makes of a name what its value is kept under there.
     """
 
     def __init__(
@@ -124,14 +138,15 @@ class Scope:
         parameters: Mapping[str, Expression | Value],
         outside: Outside = NOTHING,
         sizeof: Sizeof | None = None,
-        cache: dict[object, Value] | None = None,
+        shared: Shared | None = None,
         key: Callable[[str], object] | None = None,
     ) -> None:
         self._definitions = definitions
         self._parameters = parameters
         self._outside = outside
         self._sizeof = sizeof
-        self._cache = cache
+        self._shared = Shared() if shared is None else shared
+        self._constants = {} if shared is None else shared.constants(definitions)
         self._key = key
         self._values: dict[str, Value] = {}
         self._given: dict[str, Value] = {}  # the parameters' values
@@ -140,12 +155,9 @@ class Scope:
 
     def lookup(self, name: str) -> Value:
         """The value of the alias or constant `name`."""
-        if name in self._values:
-            return self._values[name]
-        key = self._key(name) if self._key is not None else None
-        if self._cache is not None and key in self._cache:
-            value = self._values[name] = self._cache[key]
-            return value
+        known = self._known(name)
+        if known is not None:
+            return known
         definition = self._definitions[name]
         if name in self._open:
             raise NotUnderstood(f"'{name}' refers to itself", definition.span[0])
@@ -154,8 +166,17 @@ class Scope:
             value = self._values[name] = self.evaluate(definition.value)
         finally:
             self._open.discard(name)
-        if self._cache is not None:
-            self._cache[key] = value
+        if self._key is not None:
+            self._shared.values[self._key(name)] = value
+        return value
+
+    def _known(self, name: str) -> Value | None:
+        """The value of the alias or constant `name` if it has been evaluated before."""
+        value = self._values.get(name)
+        if value is None and self._key is not None:
+            value = self._shared.values.get(self._key(name))
+            if value is not None:
+                self._values[name] = value
         return value
 
     def evaluate(self, expression: Expression) -> Value:
@@ -164,10 +185,15 @@ class Scope:
         Raises:
             NotUnderstood: for what cannot be evaluated, with the byte offset in the launcher.
         """
-        if isinstance(expression, Name) and len(expression.parts) == 1:  # most are: names already evaluated
-            known = self._values.get(expression.parts[0].text)
-            if known is not None and expression.parts[0].arguments is None:
-                return known
+        if isinstance(expression, Name):
+            first = expression.parts[0]
+            if first.arguments is None and first.text in self._definitions:
+                if len(expression.parts) == 1 and first.text not in self._parameters:  # as most are
+                    known = self._known(first.text)
+                    if known is not None:
+                        return known
+            elif (constant := self._constants.get(expression)) is not None:
+                return constant
         elif isinstance(expression, Literal):
             return expression.value
         self._depth += 1
@@ -180,7 +206,11 @@ class Scope:
                 raise NotUnderstood(expression.message, expression.offset)
             if isinstance(expression, Call):
                 return self._call(expression)
-            return self._name(expression)
+            value = self._name(expression)
+            if expression not in self._constants:
+                varies = any(each in self._definitions or each in self._parameters for each in names(expression))
+                self._constants[expression] = None if varies else value
+            return value
         finally:
             self._depth -= 1
 
@@ -251,9 +281,14 @@ class Scope:
         inner._open = self._open
         return inner.evaluate(definition.value)
 
-    def _inner(self, definitions: Mapping[str, Definition], parameters: Mapping[str, Expression | Value]) -> Scope:
+    def _inner(
+        self,
+        definitions: Mapping[str, Definition],
+        parameters: Mapping[str, Expression | Value],
+        shared: Shared | None = None,
+    ) -> Scope:
         """A scope with other names, as deep as this one."""
-        inner = Scope(definitions, parameters, self._outside, self._sizeof)
+        inner = Scope(definitions, parameters, self._outside, self._sizeof, shared)
         inner._depth = self._depth
         return inner
 
@@ -264,6 +299,14 @@ class Scope:
         if text in self._parameters:  # EpilogueFusion::FUSION_
             named = self._parameter(text)
             text = named.name if isinstance(named, Type) else str(named)
+        if part.arguments is not None:
+            return self._member_of(owner, text, part, offset)
+        known = self._shared.members.get((owner, text))
+        if known is None:
+            known = self._shared.members[owner, text] = self._member_of(owner, text, part, offset)
+        return known
+
+    def _member_of(self, owner: Type, text: str, part: Part, offset: int) -> Value:
         struct = self._outside.struct(owner.name)
         if text in struct:  # its members see one another, and nothing of the launcher
             arguments = None
@@ -271,11 +314,11 @@ class Scope:
             if part.arguments is not None:
                 bound = {f"{text}@{index}": self.evaluate(each) for index, each in enumerate(part.arguments)}
                 arguments = tuple(Name((Part(each),), offset) for each in bound)
-            return self._inner(struct, bound).evaluate(Name((Part(text, arguments),), offset))
+            return self._inner(struct, bound, self._shared).evaluate(Name((Part(text, arguments),), offset))
         if owner.arguments and owner.owner is None and (found := self._specialization(owner, offset)) is not None:
             template, bound = found
             if text in template.members:
-                return self._inner(template.members, bound).evaluate(Name((part,), offset))
+                return self._inner(template.members, bound, self._shared).evaluate(Name((part,), offset))
         return _trait_member(owner, text, tuple(self.evaluate(each) for each in part.arguments or ()), offset)
 
     # -- templates and traits

@@ -23,28 +23,28 @@ class NotUnderstood(Exception):
         self.offset = offset
 
 
-class Part(msgspec.Struct, frozen=True):
+class Part(msgspec.Struct, frozen=True, cache_hash=True):
     """One component of a qualified name, with its template arguments if it has any."""
 
     text: str
     arguments: tuple[Expression, ...] | None = None
 
 
-class Name(msgspec.Struct, frozen=True):
+class Name(msgspec.Struct, frozen=True, cache_hash=True):
     """``a::b<c>::d``."""
 
     parts: tuple[Part, ...]
     offset: int
 
 
-class Literal(msgspec.Struct, frozen=True):
+class Literal(msgspec.Struct, frozen=True, cache_hash=True):
     """An integer, ``true``, ``false`` or a string."""
 
     value: int | bool | str
     offset: int
 
 
-class Operation(msgspec.Struct, frozen=True):
+class Operation(msgspec.Struct, frozen=True, cache_hash=True):
     """``operator`` over its operands; ``?:`` has three, ``*`` with one is a pointer type or a dereference."""
 
     operator: str
@@ -52,7 +52,7 @@ class Operation(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Call(msgspec.Struct, frozen=True):
+class Call(msgspec.Struct, frozen=True, cache_hash=True):
     """``callee(arguments)``, or ``callee{arguments}`` when `braces` is set."""
 
     callee: Name
@@ -61,7 +61,7 @@ class Call(msgspec.Struct, frozen=True):
     offset: int
 
 
-class Unreadable(msgspec.Struct, frozen=True):
+class Unreadable(msgspec.Struct, frozen=True, cache_hash=True):
     """An expression that cutlint could not read; whoever needs its value gets `message`."""
 
     message: str

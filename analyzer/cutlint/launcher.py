@@ -15,7 +15,7 @@ import msgspec
 from cutlint import cpp
 from cutlint.chain import Chain
 from cutlint.config import MAINLOOP_BUILDERS
-from cutlint.evaluate import Definition, Scope, Sizeof, Type, Value
+from cutlint.evaluate import Definition, Scope, Shared, Sizeof, Type, Value
 from cutlint.expression import Expression, Name, NotUnderstood, Operation, names, parse
 from cutlint.headers import Headers
 from cutlint.records import Instantiation, Location, Problem, Range
@@ -77,7 +77,7 @@ class Launcher:
         self.definitions, self.asserts, self.kernel, self.statements, self.static_size = (
             chain.definitions, chain.asserts, chain.kernel, chain.statements, chain.static_size,
         )  # fmt: skip
-        self._caches: dict[bool, dict[object, Value]] = {True: {}, False: {}}
+        self._shared = {True: Shared(), False: Shared()}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
 
     @property
@@ -159,12 +159,12 @@ class Launcher:
         """The launcher's names for one instantiation. `arguments` are texts by parameter name; `sizes` says whether
         `sizeof` gives true sizes: values are shared between instantiations, but not across that difference."""
         parameters: dict[str, Expression | Value] = {name: argument(text) for name, text in arguments.items()}
-        needs, cache = self._needs_of, self._caches[sizes]
+        needs = self._needs_of
 
         def key(name: str) -> object:
             return name, needs[name](arguments)
 
-        return Scope(self._scope_definitions, parameters, self._headers, sizeof, cache, key)
+        return Scope(self._scope_definitions, parameters, self._headers, sizeof, self._shared[sizes], key)
 
     @cached_property
     def _needs_of(self) -> dict[str, Callable[[dict[str, str]], object]]:

@@ -29,6 +29,7 @@ class Sizer:
     def __init__(self, launcher: Launcher, cutlass: Cutlass) -> None:
         self.launcher = launcher
         self.cutlass = cutlass
+        self._footprints: dict[tuple[KernelConfig, bool], Footprint] = {}
         self._epilogues: dict[EpilogueConfig, int | Refused | Unmodelled] = {}
 
     def size(self, arguments: dict[str, str], regions: bool = True) -> Sized:
@@ -57,8 +58,12 @@ class Sizer:
 
     def footprint(self, config: KernelConfig, regions: bool = False) -> Footprint:
         """The footprint of a configuration, the rule of thumb included."""
-        footprint = model.footprint(config, self.cutlass, regions)
-        return msgspec.structs.replace(footprint, envelope=envelope(config), checked=self.cutlass.checked)
+        known = self._footprints.get((config, regions))
+        if known is None:
+            footprint = model.footprint(config, self.cutlass, regions)
+            known = msgspec.structs.replace(footprint, envelope=envelope(config), checked=self.cutlass.checked)
+            self._footprints[config, regions] = known
+        return known
 
     def _without_sizes(self, arguments: dict[str, str]) -> KernelConfig | None:
         """The configuration where the epilogue's size is not to be had: all of it but the carveout."""

@@ -7,6 +7,8 @@ epilogue/collective/sm100_epilogue_array_tma_warpspecialized.hpp, epilogue/colle
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import msgspec
 
 from cutlint.config import EpilogueConfig, Output, element_bits
@@ -47,6 +49,7 @@ class Epilogue(msgspec.Struct, frozen=True):
     shared: Layout
 
 
+@lru_cache(maxsize=4096)  # asked for the carveout, then for the kernel
 def epilogue(config: EpilogueConfig, any_width: bool = True) -> Epilogue:
     """``CollectiveBuilder<arch::Sm100, ...>`` of the epilogue. `any_width`: whether CUTLASS takes the whole width where
     its usual subtile does not divide it (`Cutlass.sm100_epilogue_any_width`).

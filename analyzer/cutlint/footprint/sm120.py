@@ -7,6 +7,8 @@ epilogue/collective/builders/sm120_builder.inl (the epilogue's tile and stages).
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from cutlint.config import EpilogueConfig, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import epilogue_sm90, kernel_sm90
@@ -95,6 +97,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     return sizes, shared
 
 
+@lru_cache(maxsize=4096)  # asked for the carveout, then for the kernel
 def epilogue(config: EpilogueConfig) -> Epilogue:
     """``CollectiveBuilder<arch::Sm120, ...>`` of the epilogue: the subtile, and how often it is staged."""
     if config.schedule not in _EPILOGUE_SCHEDULES:

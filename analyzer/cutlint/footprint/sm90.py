@@ -7,6 +7,7 @@ epilogue/collective/builders/sm90_builder.inl (the epilogue's tile and stages).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import gcd
 
 from cutlint.config import PER_TOKEN_SCALE, EpilogueConfig, KernelConfig, element_bits
@@ -101,6 +102,7 @@ def _fails_in_nvcc(config: KernelConfig) -> str | None:
     )
 
 
+@lru_cache(maxsize=4096)  # asked for the carveout, then for the kernel
 def epilogue(config: EpilogueConfig) -> Epilogue:
     """``CollectiveBuilder<arch::Sm90, ...>`` of the TMA epilogues: the subtile, and how often it is staged.
 
