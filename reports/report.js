@@ -8,12 +8,12 @@
   const counted = (number, noun) => `${number.toLocaleString("en-US")} ${noun}${number === 1 ? "" : "s"}`;
 
   const VERDICTS = {
-    over: "will not launch", refused: "does not compile", limit: "at the limit", fits: "fits",
+    over: "will not launch", partly: "too large for some", refused: "does not compile", skipped: "passed over", limit: "at the limit", fits: "fits",
     unchecked: "not checked", unknown: "not sized",
   };
   const ORDER = Object.keys(VERDICTS);
   const LEGEND = {
-    A: "A", B: "B", SFA: "scale factors A", SFB: "scale factors B", C: "C", D: "D", "C/D": "C and D, shared", fusion: "fusion",
+    A: "A", B: "B", SFA: "scale factors A", SFB: "scale factors B", scales: "scales", zeros: "zeros", C: "C", D: "D", "C/D": "C and D, shared", fusion: "fusion",
     barriers: "barriers", tensormaps: "tensor maps", scheduler: "scheduler", other: "other", padding: "padding",
   };
 
@@ -41,19 +41,25 @@
 
   // ---- rows ----
 
+  // What `row` is for the GPU of that compute capability, or for the one that allows the least.
+  function judge(row, gpu) {
+    const at = gpu ? row.limits.findIndex(([, names]) => names.includes(gpu)) : row.limits.length ? 0 : -1;
+    row.limit = at < 0 ? null : row.limits[at][0];
+    row.verdict = gpu && at >= 0 ? row.verdicts[at + 1] : row.verdicts[0];
+    row.headroom = row.total !== null && row.limit !== null && row.verdict !== "refused" ? row.limit - row.total : null;
+  }
+
   const rows = facts.rows.map((row, index) => {
-    const [file, line, column, subject, config, footprint, compared, unknown, name, guard, args, decisions, verdict, found] = row;
+    const [file, line, column, subject, config, footprint, compared, unknown, name, guard, args, decisions, verdicts, found] = row;
     const known = config < 0 ? null : facts.configs[config];
     const sizes = footprint < 0 ? null : facts.footprints[footprint];
     const arch = known ? text(known.arch) : "";
     const limits = facts.limits[arch] || [];
     const total = sizes && sizes.total !== null ? sizes.total : null;
-    const limit = limits.length ? limits[0][0] : null;
     const made = {
       index, file, line, column, subject: text(subject), known, sizes, unknown: text(unknown), name: text(name), guard: text(guard),
-      args, decisions: facts.decisions[decisions] || [], verdict: text(verdict), found, arch, limits, total, limit,
+      args, decisions: facts.decisions[decisions] || [], verdicts: verdicts.map(text), found, arch, limits, total,
       compared: compared < 0 ? null : facts.footprints[compared],
-      headroom: total !== null && limit !== null && text(verdict) !== "refused" ? limit - total : null,
       tile: known ? known.cta_tile.join("×") : "",
       types: known ? text(known.types) : "",
       fusion: known ? text(known.fusion) : "",
@@ -61,19 +67,20 @@
       cluster: known ? (known.dynamic_cluster ? "dynamic" : known.cluster.map((n) => n ?? "?").join("×")) : "",
       stages: sizes ? sizes.stages : null,
     };
+    judge(made, "");
     made.group = known ? [arch, made.tile, made.types].join(" ") : made.name;
     return made;
   });
   const folded = (value) => value.toLowerCase().replaceAll("×", "x");
   for (const row of rows) {
     const said = row.found.map((number) => text(facts.findings[number].rule));
-    row.words = folded([row.subject, text(row.file), row.name, row.group, VERDICTS[row.verdict], ...said].join(" "));
+    row.words = folded([row.subject, text(row.file), row.name, row.group, ...said].join(" "));
   }
 
   // ---- state, kept in the URL's fragment ----
 
-  const FILTERS = [["arch", "Architecture"], ["tile", "CTA tile"], ["types", "Types"], ["fusion", "Fusion"], ["swap", "SwapAB"], ["verdict", "Verdict"]];
-  const START = { arch: "", tile: "", types: "", fusion: "", swap: "", verdict: "", q: "", sort: "headroom", order: "ascending", open: "" };
+  const FILTERS = [["gpu", "GPU"], ["arch", "Architecture"], ["tile", "CTA tile"], ["types", "Types"], ["fusion", "Fusion"], ["swap", "SwapAB"], ["verdict", "Verdict"]];
+  const START = { gpu: "", arch: "", tile: "", types: "", fusion: "", swap: "", verdict: "", q: "", sort: "headroom", order: "ascending", open: "" };
   let state = { ...START };
   const turned = new Map(); // groups that somebody opened or closed
 
@@ -111,17 +118,21 @@
     return x[0] - y[0] || x[1] - y[1] || x[2] - y[2] || 0;
   };
   const archOrder = (a, b) => Number(a.slice(2)) - Number(b.slice(2));
-  const orders = { arch: archOrder, tile: tileOrder, verdict: (a, b) => ORDER.indexOf(a) - ORDER.indexOf(b) };
+  const orders = { gpu: (a, b) => Number(a) - Number(b), arch: archOrder, tile: tileOrder, verdict: (a, b) => ORDER.indexOf(a) - ORDER.indexOf(b) };
   const plain = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+
+  const runs = (row, gpu) => row.limits.some(([, names]) => names.includes(gpu));
 
   function controls() {
     for (const [key, label] of FILTERS) {
       const counts = new Map();
-      for (const row of rows) if (row[key]) counts.set(row[key], (counts.get(row[key]) || 0) + 1);
+      if (key === "gpu") for (const [name] of facts.gpus) counts.set(text(name), rows.filter((row) => runs(row, text(name))).length);
+      else if (key === "verdict") for (const row of rows) for (const value of row.verdicts) counts.set(value, 0);
+      else for (const row of rows) if (row[key]) counts.set(row[key], (counts.get(row[key]) || 0) + 1);
       const values = [...counts.keys()].sort(orders[key] || plain);
       const select = element("select", { id: `filter-${key}`, name: key },
         element("option", { value: "" }, "all"),
-        values.map((value) => element("option", { value }, `${key === "verdict" ? VERDICTS[value] : value} (${counts.get(value).toLocaleString("en-US")})`)));
+        values.map((value) => element("option", { value }, `${key === "verdict" ? VERDICTS[value] : value}${key === "verdict" ? "" : ` (${counts.get(value).toLocaleString("en-US")})`}`)));
       select.addEventListener("change", () => change({ [key]: select.value }));
       form.append(element("label", {}, element("span", {}, label), select));
     }
@@ -134,7 +145,9 @@
 
   function selected() {
     const words = folded(state.q).split(/\s+/).filter(Boolean);
-    return rows.filter((row) => FILTERS.every(([key]) => !state[key] || row[key] === state[key]) && words.every((word) => row.words.includes(word)));
+    for (const row of rows) judge(row, state.gpu);
+    const matches = (row, key) => !state[key] || (key === "gpu" ? runs(row, state.gpu) : row[key] === state[key]);
+    return rows.filter((row) => FILTERS.every(([key]) => matches(row, key)) && words.every((word) => row.words.includes(word)));
   }
 
   // ---- the table ----
@@ -268,6 +281,7 @@
 
   // ---- the detail of one instantiation ----
 
+  const listed = (names) => (names.length > 1 ? `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}` : names[0]);
   const pairs = (list) => element("dl", {}, list.filter((pair) => pair).map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
 
   function detail(row) {
@@ -278,7 +292,7 @@
     if (sizes && sizes.fails_in_nvcc !== null) parts.push(element("p", {}, `nvcc refuses it: ${text(sizes.fails_in_nvcc)}`));
     if (row.total !== null) {
       const regions = sizes.regions.map(([name, kind, part, offset, size]) => ({ name: text(name), kind: text(kind), part: text(part), offset, size }));
-      parts.push(element("p", {}, `${bytes(row.total)}: `, row.limits.map(([limit, names], at) => `${at ? ", " : ""}${room(row.total, limit)} ${row.total > limit ? "the limit" : "under the limit"} of ${bytes(limit)} on ${names}`)));
+      parts.push(element("p", {}, `${bytes(row.total)}: `, row.limits.map(([limit, names], at) => `${at ? "; " : ""}${room(row.total, limit)} ${row.total > limit ? "the limit" : "under the limit"} of ${bytes(limit)} on ${listed(names)}`)));
       if (regions.length) parts.push(map(row, regions));
       parts.push(element("div", { class: "columns" }, element("div", {}, asked(row), rule(row, regions)), regions.length ? list(row, regions) : null));
     } else parts.push(asked(row));
@@ -307,7 +321,7 @@
       known && ["elements", `A ${text(known.element_a)}, B ${text(known.element_b)}${known.element_scale === null ? "" : `, scale ${text(known.element_scale)}`}, C ${text(known.element_c)}, D ${text(known.element_d)}`],
       sizes && sizes.epilogue_tile && ["epilogue tile", sizes.epilogue_tile.join("×")],
       sizes && sizes.threads && ["threads", String(sizes.threads)],
-      budget && budget.carveout && ["how the stages come about", `(${bytes(budget.capacity)} capacity − ${bytes(budget.reserved)} reserved − ${bytes(budget.carveout)} carveout) ÷ ${bytes(budget.stage)} a stage = ${counted(budget.stages, "stage")}${sizes.left === null ? "" : `, ${bytes(sizes.left)} left`}`],
+      budget && budget.carveout && ["how the stages come about", `(${bytes(budget.capacity)} capacity − ${bytes(budget.reserved)} reserved − ${bytes(budget.carveout)} carveout) ÷ ${bytes(budget.stage)} a stage = ${sizes.left < 0 ? `less than ${counted(budget.stages, "stage")}; the builder takes them all the same, ${bytes(-sizes.left)} too much` : `${counted(budget.stages, "stage")}, ${bytes(sizes.left)} left`}`],
       row.compared && ["clang engine", row.compared.total === null ? "refuses it" : bytes(row.compared.total)],
       row.guard && ["compiled only if", element("code", {}, row.guard)],
       row.args.length && ["arguments", element("code", {}, row.args.map(([name, value]) => `${text(name)}=${text(value)}`).join(", "))],
@@ -323,7 +337,7 @@
     const stage = sizes.envelope - known.output_tile;
     const lines = [
       ["A, B, scale factors", `${bytes(stage)}: one stage`, `${bytes(mainloop)}: ${counted(sizes.stages, "stage")}`, mainloop - stage],
-      ["epilogue", `${bytes(known.output_tile)}: the whole output tile`, `${bytes(epilogue)}: ${epilogue ? `staged in tiles of ${sizes.epilogue_tile ? sizes.epilogue_tile.join("×") : "?"}` : "straight from registers"}`, epilogue - known.output_tile],
+      ["epilogue", `${bytes(known.output_tile)}: the whole output tile`, `${bytes(epilogue)}: ${!epilogue ? "straight from registers" : sizes.epilogue_tile ? `staged in tiles of ${sizes.epilogue_tile.join("×")}` : "as laid out"}`, epilogue - known.output_tile],
       ["barriers, tensor maps, padding", "not counted", bytes(overhead), overhead],
       ["in all", bytes(sizes.envelope), bytes(row.total), row.total - sizes.envelope],
     ];
@@ -444,10 +458,10 @@
     const left = row.headroom === null ? null : row.headroom / 1024;
     const share = row.headroom === null ? null : row.headroom / row.limit;
     const tone = share === null ? row.verdict : share < 0 ? "over" : share === 0 ? "limit" : share < 0.02 ? "h1" : share < 0.05 ? "h2" : share < 0.15 ? "h3" : "h4";
-    const shown = left === null ? "–" : Math.abs(left) < 9.95 && left !== 0 ? left.toFixed(1).replace("-", "−") : String(Math.round(left));
+    const shown = left === null ? "–" : (Math.abs(left) < 9.95 && left !== 0 ? left.toFixed(1) : String(Math.round(left))).replace("-", "−");
     const label = `${row.subject}: ${row.headroom === null ? VERDICTS[row.verdict] : room(row.total, row.limit)}; ${counted(members.length, "instantiation")}`;
     return element("td", { class: `heat-${tone}` }, element("button", { type: "button", title: label, "aria-label": label,
-      onclick: () => { change({ ...START, arch: row.arch, tile: row.tile, types: row.types, fusion: row.fusion, swap: row.swap }); go("instantiations"); } }, shown));
+      onclick: () => { change({ ...START, gpu: state.gpu, arch: row.arch, tile: row.tile, types: row.types, fusion: row.fusion, swap: row.swap }); go("instantiations"); } }, shown));
   }
 
   function go(id) {

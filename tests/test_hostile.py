@@ -71,6 +71,7 @@ def reported(name: str) -> Report:
         subject=name,
         launcher=f"{name}.inl",
         decisions=(Location(f"{name}.inl", place, f"decided by {name}"),),
+        skipped=False,
         guard=name,
         arguments={"ElementType_": name},
         config=None,

@@ -417,13 +417,40 @@ def test_suppressed_and_clean(opened: Callable[..., Opened]) -> None:
             102400,
             "no instantiation is over the limit; 4 of 32 instantiations take all of the 102,400 B a block may have, and run.",
         ),
-        (102401, "every one of 32 instantiations fits the 102,401 B a block may have, with 1 B left at least."),
+        (102401, "all 32 instantiations fit the 102,401 B a block may have, with 1 B left at least."),
     ],
 )
 def test_one_sentence_a_target(checkout: Report, limit: int, said: str) -> None:
     """Exactly at the limit runs, a byte above does not."""
     target = TargetReport("sm_120", "12.0", limit, ("Sm120",), ())
     assert f"<b>12.0</b>: {said}" in render(msgspec.structs.replace(checkout, targets=(target,)))
+
+
+def test_a_kernel_too_large_for_some(opened: Callable[..., Opened], checkout: Report) -> None:
+    """Over all GPUs the least limit counts, with one chosen its own; a launcher that looks at the limit passes over from the
+    limit on, and nothing fails."""
+    targets = (
+        TargetReport("sm_120", "12.0", 101376, ("Sm120",), ()),
+        TargetReport("sm_200", "20.0", 102400, ("Sm120",), ()),
+    )
+    page = opened(render(msgspec.structs.replace(checkout, targets=targets))).page
+    page.select_option("#filter-verdict", "partly")
+    assert totals(page) == [102400] * 4
+    page.locator("tr.row button").first.click()
+    said = page.locator("tr.detail").inner_text()
+    assert "1,024 B over the limit of 101,376 B on 12.0; 0 B left under the limit of 102,400 B on 20.0" in said
+    page.click("#reset")
+    page.select_option("#filter-gpu", "20.0")
+    page.select_option("#filter-verdict", "limit")
+    assert totals(page) == [102400] * 4
+    page.select_option("#filter-gpu", "12.0")
+    assert totals(page) == [101376] * 2
+    passing = tuple(msgspec.structs.replace(each, skipped=True) for each in checkout.instantiations)
+    text = render(msgspec.structs.replace(checkout, targets=targets[:1], instantiations=passing))
+    assert "26 of 32 instantiations fit" in text
+    page = opened(text).page
+    page.select_option("#filter-verdict", "skipped")
+    assert sorted(totals(page)) == [101376] * 2 + [102400] * 4
 
 
 def test_a_target_that_runs_none_of_it(checkout: Report) -> None:

@@ -141,7 +141,7 @@ def _instantiation_rows(
                     "arguments": each.arguments,
                     "duplicate": None if first is None else _place(paths(str(first.file)), first.range),
                     "differences": () if each.compared is None else differences(each.footprint, each.compared),
-                    "skipped": each.sizer is not None and each.sizer.launcher.skips_over_limit,
+                    "skipped": passed_over(each),
                     "called": reach is None or index not in reach.uncalled,
                     "fits": None,
                     "analyzed": each,
@@ -222,6 +222,11 @@ def _on_reach(rule: Rule, subjects: Sequence[Gap | Tile | Decision], paths: Path
 
 def _identity(each: Instantiation) -> str:
     return "\0".join((each.name, *each.arguments, each.guard or ""))
+
+
+def passed_over(each: Analyzed) -> bool:
+    """Whether the launcher passes the kernel over where it needs the limit or more."""
+    return each.sizer is not None and each.sizer.launcher.skips_over_limit
 
 
 def decided(each: Analyzed, paths: Paths) -> tuple[Location, ...]:

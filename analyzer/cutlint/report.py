@@ -16,7 +16,7 @@ from cutlint import __version__
 from cutlint.analysis import Analysis, Analyzed
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
-from cutlint.findings import decided, subject, types
+from cutlint.findings import decided, passed_over, subject, types
 from cutlint.footprint.records import Footprint, Unmodelled
 from cutlint.records import Finding, Location, Paths, Range, Severity
 from cutlint.rules import Rule
@@ -91,8 +91,8 @@ class ConfigReport(msgspec.Struct, frozen=True):
 
 class InstantiationReport(msgspec.Struct, frozen=True):
     """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why.
-    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule.
-    `compared` is the clang engine's footprint when both engines ran."""
+    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule,
+    `skipped` whether the launcher passes over a kernel that needs the limit or more. `compared` is the clang engine's footprint when both engines ran."""
 
     file: str
     range: Range
@@ -100,6 +100,7 @@ class InstantiationReport(msgspec.Struct, frozen=True):
     subject: str
     launcher: str | None
     decisions: tuple[Location, ...]
+    skipped: bool
     guard: str | None
     arguments: dict[str, str]
     config: ConfigReport | None
@@ -126,7 +127,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """`files` has the whole path of every file that a finding names, null for one that was generated for this run only or
+    """`files` has the whole path of every file that a finding names or a launcher decides in, null for one that was generated for this run only or
     that two sources have. `errors` say what part of the job could not be done, `fail_on` from which severity on findings
     fail the run."""
 
@@ -169,7 +170,7 @@ def build(
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
-        files=_files(findings, [paths for _, paths in analyses]),
+        files=_files(findings, listed, [paths for _, paths in analyses]),
         errors=tuple(errors),
         fail_on=fail_on,
         summary=_summary([analysis for analysis, _ in analyses], findings),
@@ -185,8 +186,11 @@ def schema() -> dict[str, Any]:
     }
 
 
-def _files(findings: Sequence[Finding], spellings: Sequence[Spelling]) -> dict[str, str | None]:
+def _files(
+    findings: Sequence[Finding], listed: Sequence[InstantiationReport], spellings: Sequence[Spelling]
+) -> dict[str, str | None]:
     named = {each.file for each in findings} | {where.file for each in findings for where in each.related}
+    named |= {where.file for each in listed for where in each.decisions}
     found: dict[str, str | None] = {}
     for shown in sorted(named):
         whole = {each.whole(shown) for each in spellings if each.knows(shown)}
@@ -229,6 +233,7 @@ def _instantiation(each: Analyzed, paths: Paths) -> InstantiationReport:
         subject=subject(each),
         launcher=None if each.launcher is None else paths(each.launcher),
         decisions=decided(each, paths),
+        skipped=passed_over(each),
         guard=each.instantiation.guard,
         arguments=each.arguments,
         config=None if each.config is None else _config(each.config, each.arguments),

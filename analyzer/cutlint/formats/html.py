@@ -27,9 +27,9 @@ from cutlint.records import Finding, Location
 from cutlint.report import ConfigReport, InstantiationReport, Report, TargetReport
 from cutlint.wording import count, counts, groups, place
 
-Verdict = Literal["over", "refused", "limit", "fits", "unknown", "unchecked"]
+Verdict = Literal["over", "partly", "refused", "skipped", "limit", "fits", "unchecked", "unknown"]
 _PARTS = {  # what a region belongs to, by its kind; all else is overhead: barriers, tensor maps, scheduler, padding
-    **dict.fromkeys(("A", "B", "SFA", "SFB"), "mainloop"),
+    **dict.fromkeys(("A", "B", "SFA", "SFB", "scales", "zeros"), "mainloop"),
     **dict.fromkeys(("C", "D", "C/D", "fusion"), "epilogue"),
 }
 
@@ -86,7 +86,18 @@ def verdict(each: InstantiationReport, limit: int | None) -> Verdict:
         return "unknown"
     if limit is None:
         return "unchecked"
+    if each.skipped and footprint.total >= limit:
+        return "skipped"
     return "over" if footprint.total > limit else "limit" if footprint.total == limit else "fits"
+
+
+def _verdicts(each: InstantiationReport, limits: Sequence[int]) -> list[Verdict]:
+    """The verdict over all GPUs, then for each of `limits`, the least first."""
+    found = [verdict(each, limit) for limit in limits]
+    if not found:
+        return [verdict(each, None)]
+    differ = found[0] in ("over", "skipped") and found[-1] != found[0]
+    return ["partly" if differ else found[0], *found]
 
 
 def _sentence(target: TargetReport, instantiations: Sequence[InstantiationReport]) -> tuple[Verdict, str]:
@@ -100,6 +111,8 @@ def _sentence(target: TargetReport, instantiations: Sequence[InstantiationReport
     others = []
     if "limit" in found and "over" in found:
         others.append(f"{len(found['limit']):,} sit exactly at the limit and run")
+    if "skipped" in found:
+        others.append(f"{len(found['skipped']):,} are not below it, and their launcher passes them over")
     if "refused" in found:
         others.append(f"{len(found['refused']):,} do not compile")
     if "unknown" in found:
@@ -115,9 +128,9 @@ def _sentence(target: TargetReport, instantiations: Sequence[InstantiationReport
         return "limit", f"no instantiation is over the limit; {some}{rest}."
     if "fits" in found:
         left = target.limit - max(totals["fits"])
-        every = "every one" if len(found["fits"]) == len(runs) else f"{len(found['fits']):,}"
-        return "fits", f"{every} of {kernels} fits the {limit}, with {left:,} B left at least{rest}."
-    return "unknown", f"nothing is known of its {kernels}{rest}."
+        every = f"all {kernels} fit" if len(found["fits"]) == len(runs) else f"{len(found['fits']):,} of {kernels} fit"
+        return "fits", f"{every} the {limit}, with {left:,} B left at least{rest}."
+    return "unknown", f"none of {kernels} runs{rest}."
 
 
 class _Table:
@@ -159,7 +172,7 @@ def _facts(report: Report, found: Sequence[list[Finding]]) -> dict[str, Any]:
     rows = []
     for each in report.instantiations:
         allowed = limits[each.config.arch] if each.config is not None else []
-        limit = min((some[0] for some in allowed), default=None)
+        found_verdicts = _verdicts(each, [limit for limit, _ in allowed])
         start = each.range.start
         rows.append(
             [
@@ -175,13 +188,14 @@ def _facts(report: Report, found: Sequence[list[Finding]]) -> dict[str, Any]:
                 text(each.guard),
                 [[text(name), text(value)] for name, value in each.arguments.items()],
                 decisions.number(each.decisions, partial(_locations, each.decisions, text)),
-                text(verdict(each, limit)),
+                [text(one) for one in found_verdicts],
                 concerned.get((each.file, each.range), []),
             ]
         )
     return {
         "rows": rows,
         "limits": limits,
+        "gpus": [[text(each.compute_capability), each.limit] for each in report.targets],
         "configs": configs.values,
         "footprints": footprints.values,
         "decisions": decisions.values,
@@ -195,13 +209,13 @@ def _archs(report: Report) -> list[str]:
     return sorted({each.config.arch for each in report.instantiations if each.config is not None})
 
 
-def _limits(targets: Sequence[TargetReport], arch: str) -> list[tuple[int, str]]:
+def _limits(targets: Sequence[TargetReport], arch: str) -> list[tuple[int, list[str]]]:
     """What the GPUs that run kernels of `arch` allow a block, the least first, and which GPUs those are."""
     found: dict[int, list[str]] = {}
     for target in targets:
         if arch in target.runs:
             found.setdefault(target.limit, []).append(target.compute_capability)
-    return [(limit, " and ".join(names)) for limit, names in sorted(found.items())]
+    return [(limit, names) for limit, names in sorted(found.items())]
 
 
 def _config(config: ConfigReport | None, text: Text) -> dict[str, Any]:
