@@ -81,7 +81,7 @@
 
   const FILTERS = [["gpu", "GPU"], ["arch", "Architecture"], ["tile", "CTA tile"], ["types", "Types"], ["fusion", "Fusion"], ["swap", "SwapAB"], ["verdict", "Verdict"]];
   const START = { gpu: "", arch: "", tile: "", types: "", fusion: "", swap: "", verdict: "", q: "", sort: "headroom", order: "ascending", open: "" };
-  let state = { ...START };
+  let state = START;
   const turned = new Map(); // groups that somebody opened or closed
 
   function read() {
@@ -183,8 +183,8 @@
     return row;
   }
 
-  const WIDTH = 150; // of a bar, in its own units; the limit stands at LIMIT
-  const LIMIT = 135;
+  const WIDTH = 120; // of a bar, in its own units; the limit stands at LIMIT
+  const LIMIT = 106;
 
   function bar(total, limit) {
     const svg = element("svg", { class: "bar", viewBox: `0 0 ${WIDTH} 14`, width: WIDTH, height: 14, "aria-hidden": "true", focusable: "false" });

@@ -91,8 +91,9 @@ class ConfigReport(msgspec.Struct, frozen=True):
 
 class InstantiationReport(msgspec.Struct, frozen=True):
     """One instantiation. `config` and `footprint` are null where they are not known; `unknown` then says why.
-    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule,
-    `skipped` whether the launcher passes over a kernel that needs the limit or more. `compared` is the clang engine's footprint when both engines ran."""
+    `subject` is how findings call it, `decisions` where the launcher decides its stage count and its schedule, `skipped`
+    whether the launcher passes over a kernel that needs the limit or more. `compared` is the clang engine's footprint
+    when both engines ran."""
 
     file: str
     range: Range
@@ -127,9 +128,9 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """`files` has the whole path of every file that a finding names or a launcher decides in, null for one that was generated for this run only or
-    that two sources have. `errors` say what part of the job could not be done, `fail_on` from which severity on findings
-    fail the run."""
+    """`files` has the whole path of every file that a finding or a decision of a launcher is in, null for one that was
+    generated for this run only or that two sources have. `errors` say what part of the job could not be done, `fail_on` from
+    which severity on findings fail the run."""
 
     schema_version: str
     tool: Tool

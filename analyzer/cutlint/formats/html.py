@@ -112,7 +112,7 @@ def _sentence(target: TargetReport, instantiations: Sequence[InstantiationReport
     if "limit" in found and "over" in found:
         others.append(f"{len(found['limit']):,} sit exactly at the limit and run")
     if "skipped" in found:
-        others.append(f"{len(found['skipped']):,} are not below it, and their launcher passes them over")
+        others.append(f"{len(found['skipped']):,} that need the limit or more are passed over by their launcher")
     if "refused" in found:
         others.append(f"{len(found['refused']):,} do not compile")
     if "unknown" in found:
