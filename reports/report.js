@@ -81,7 +81,7 @@
 
   const FILTERS = [["gpu", "GPU"], ["arch", "Architecture"], ["tile", "CTA tile"], ["types", "Types"], ["fusion", "Fusion"], ["swap", "SwapAB"], ["verdict", "Verdict"]];
   const START = { gpu: "", arch: "", tile: "", types: "", fusion: "", swap: "", verdict: "", q: "", sort: "headroom", order: "ascending", open: "" };
-  let state = START;
+  let state = { ...START };
   const turned = new Map(); // groups that somebody opened or closed
 
   function read() {

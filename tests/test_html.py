@@ -271,12 +271,18 @@ def test_light_and_dark(opened: Callable[..., Opened], text: str, scheme: str) -
           return [name, getComputedStyle(found).color, getComputedStyle(under).backgroundColor]; })"""
     )
 
+    page.locator("tr.row button").first.click()
+    pairs += page.evaluate(
+        """() => [...document.querySelectorAll('svg.map .label')].map(label =>
+          [label.textContent, getComputedStyle(label).fill, getComputedStyle(label.previousSibling).fill])"""
+    )
+
     def luminance(color: str) -> float:
         parts = [int(each) / 255 for each in re.findall(r"\d+", color)[:3]]
         red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
-    assert sum(color is not None for _, color, _ in pairs) >= 12
+    assert sum(color is not None for _, color, _ in pairs) >= 12 + 5
     for name, color, under in pairs:
         if color is not None:
             dark, light = sorted((luminance(color), luminance(under)))
