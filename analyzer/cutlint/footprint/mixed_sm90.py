@@ -6,11 +6,16 @@ Follows the operands' part of cutlass_extensions/gemm/collective/builders/sm90_g
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cutlint.config import KernelConfig, Operand, element_bits
-from cutlint.footprint import gmma, sm90
-from cutlint.footprint.records import Budget, Refused, Unmodelled
+from cutlint.footprint import gmma, kernel_sm90, sm90
+from cutlint.footprint.epilogue_sm90 import Epilogue
+from cutlint.footprint.layout import EMPTY, Layout, leaf, struct
+from cutlint.footprint.parts import operand
+from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled
 
 
 class Operands(msgspec.Struct, frozen=True):
@@ -61,3 +66,68 @@ def budget(config: KernelConfig, capacity: int, reserved: int, stage: int, align
         return Budget(whole, reserved, 0, stage, count.stages)
     carveout = -(-(count.carveout or 0) // alignment) * alignment
     return Budget(whole, reserved, carveout, stage, int((whole - reserved - carveout) / stage))
+
+
+def unfolded_scales(config: KernelConfig, parts: Operands) -> tuple[int, int]:
+    """Bytes of a stage's scales and of its zero points, where each row of the tile has one element of each.
+
+    Raises:
+        Refused: where TMA could not load them.
+    """
+    m = config.mma_tile[0]
+    scales, zeros = parts.scale_bits * config.a.packed_scales * m // 8, parts.zero_bits * m // 8
+    for name, size in (("Scale", scales), ("Zero", zeros)):
+        if size % 128:
+            raise Refused(f"{size} B of a stage: {name} bytes must be a multiple of 128")
+    return scales, zeros
+
+
+def tensors(
+    parts: Operands, stages: int, scales: int, others: Sequence[Layout], alignments: tuple[int, int], align: int = 1
+) -> Layout:
+    """The mainloop's ``TensorStorage``: `scales` are bytes of a stage, `others` the members behind them, `alignments` those
+    of A and B."""
+    align_a, align_b = alignments
+    return struct(
+        [
+            operand("mainloop.A", "A", stages * parts.a.rows * parts.a.k, parts.a.bits, align_a),
+            operand("mainloop.B", "B", stages * parts.b.rows * parts.b.k, parts.b.bits, align_b),
+            leaf("mainloop.scales", "scales", stages * scales, 16),
+            *others,
+        ],
+        align,
+    )
+
+
+def zeros(size: int) -> Layout:
+    """``smem_zero``, of `size` bytes. An array of nothing takes a byte."""
+    return leaf("mainloop.zeros", "zeros", size, 16) if size else EMPTY
+
+
+def figures(
+    shared: Layout,
+    mainloop: Layout,
+    barriers: Layout,
+    epilogue: Epilogue,
+    parts: Operands,
+    schedule: str,
+    divided: Budget,
+) -> Footprint:
+    """The footprint of a kernel of two MMA warp groups, which share a tile unless the `schedule` is pingpong."""
+    warp_groups = 1 if schedule.endswith("Pingpong") else 2
+    return Footprint(
+        engine="model",
+        total=shared.size,
+        mainloop=struct([mainloop, barriers]).size,
+        epilogue=epilogue.shared.size,
+        mainloop_tensors=mainloop.size,
+        epilogue_tensors=epilogue.tensors.size,
+        stages=divided.stages,
+        threads=kernel_sm90.THREADS,
+        epilogue_tile=epilogue.tile,
+        stages_c=epilogue.policy.stages_c,
+        stages_d=epilogue.policy.stages_d,
+        align=shared.align,
+        accumulator_registers=parts.a.rows * parts.b.rows // (warp_groups * kernel_sm90.WARP_GROUP),
+        budget=divided,
+    )

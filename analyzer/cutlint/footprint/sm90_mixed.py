@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from cutlint.config import SINGLE_WARPGROUP, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import kernel_sm90, mixed_sm90, sm90, sm90_packed
-from cutlint.footprint.layout import EMPTY, Layout, leaf, round_up, struct
-from cutlint.footprint.parts import TENSOR_MAP, operand, pipeline
+from cutlint.footprint.layout import EMPTY, Layout, round_up
+from cutlint.footprint.parts import TENSOR_MAP, pipeline
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled, need_two_stages
 
 # Weights to a scale (DefaultWeightScaleGroupSize in cutlass_extensions/detail/collective/mixed_input_utils.hpp)
@@ -43,35 +43,23 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     divided = _budget(config, cutlass, parts, scales)
     stages = divided.stages
     need_two_stages(divided)
-    members = [
-        operand("mainloop.A", "A", stages * parts.a.rows * parts.a.k, parts.a.bits, parts.a.atom().alignment),
-        operand("mainloop.B", "B", stages * parts.b.rows * parts.b.k, parts.b.bits, parts.b.atom().alignment),
-        leaf("mainloop.scales", "scales", stages * scales, 16),
-    ]
-    if config.scale_mode == "kPreMmaE8M0":
-        members += [EMPTY, EMPTY]  # scales of activations and zero points: arrays of nothing, which still take a byte
-    tensors = struct(members)
+    alignments = (parts.a.atom().alignment, parts.b.atom().alignment)
+    # scales of activations and zero points of the kernel that scales first: arrays of nothing, which take a byte each
+    others = [EMPTY, EMPTY] if config.scale_mode == "kPreMmaE8M0" else []
+    tensors = mixed_sm90.tensors(parts, stages, scales, others, alignments)
     barriers = pipeline("mainloop barriers", stages)
-    pingpong = config.schedule.endswith("Pingpong")
-    shared = kernel_sm90.precomputed_storage(tensors, barriers, epi, pingpong)
-    single = config.kernel == SINGLE_WARPGROUP
-    warp_groups = 1 if single or pingpong else 2
-    sizes = Footprint(
-        engine="model",
-        total=shared.size,
-        mainloop=struct([tensors, barriers]).size,
-        epilogue=epi.tensors.size if single else epi.shared.size,
-        mainloop_tensors=tensors.size,
-        epilogue_tensors=epi.tensors.size,
-        stages=stages,
-        threads=kernel_sm90.WARP_GROUP if single else kernel_sm90.THREADS,
-        epilogue_tile=None if single else epi.tile,
-        stages_c=None if single else epi.policy.stages_c,
-        stages_d=None if single else epi.policy.stages_d,
-        align=shared.align,
-        accumulator_registers=parts.a.rows * parts.b.rows // (warp_groups * kernel_sm90.WARP_GROUP),
-        budget=divided,
-    )
+    shared = kernel_sm90.precomputed_storage(tensors, barriers, epi, config.schedule.endswith("Pingpong"))
+    sizes = mixed_sm90.figures(shared, tensors, barriers, epi, parts, config.schedule, divided)
+    if config.kernel == SINGLE_WARPGROUP:
+        sizes = replace(
+            sizes,
+            epilogue=epi.tensors.size,
+            threads=kernel_sm90.WARP_GROUP,
+            epilogue_tile=None,
+            stages_c=None,
+            stages_d=None,
+            accumulator_registers=parts.a.rows * parts.b.rows // kernel_sm90.WARP_GROUP,
+        )
     return sizes, shared
 
 

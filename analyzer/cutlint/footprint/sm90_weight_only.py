@@ -10,9 +10,9 @@ from __future__ import annotations
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import kernel_sm90, mixed_sm90, sm90
-from cutlint.footprint.layout import EMPTY, Layout, leaf, round_up, struct
-from cutlint.footprint.parts import operand, pipeline
-from cutlint.footprint.records import Footprint, Refused, Unmodelled, need_two_stages
+from cutlint.footprint.layout import Layout, round_up
+from cutlint.footprint.parts import pipeline
+from cutlint.footprint.records import Footprint, Unmodelled, need_two_stages
 
 STAGE_ALIGNMENT = 128
 _ALIGNED_STRUCT = (
@@ -32,42 +32,14 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     if config.schedule not in _SCHEDULES or config.kernel != "GemmUniversal":
         raise Unmodelled(f"no model for the weight-only kernel {config.kernel} with {config.schedule}")
     parts = mixed_sm90.operands(config)
-    m = config.mma_tile[0]
-    scales, zeros = parts.scale_bits * m // 8, parts.zero_bits * m // 8
-    for name, size in (("Scale", scales), ("Zero", zeros)):
-        if size % 128:
-            raise Refused(f"{size} B of a stage: {name} bytes must be a multiple of 128")
+    scales, zeros = mixed_sm90.unfolded_scales(config, parts)
     epi = sm90.epilogue(config.epilogue)
     stage = round_up(parts.a.stage + parts.b.stage + scales + zeros, STAGE_ALIGNMENT) + pipeline("", 1).size
     divided = mixed_sm90.budget(config, cutlass.sm90_capacity, 0, stage, STAGE_ALIGNMENT)
-    stages = divided.stages
     need_two_stages(divided)
-    tensors = struct(
-        [
-            operand("mainloop.A", "A", stages * parts.a.rows * parts.a.k, parts.a.bits, 16),
-            operand("mainloop.B", "B", stages * parts.b.rows * parts.b.k, parts.b.bits, 16),
-            leaf("mainloop.scales", "scales", stages * scales, 16),
-            leaf("mainloop.zeros", "zeros", stages * zeros, 16) if zeros else EMPTY,
-        ],
-        align=parts.alignment if parts.alignment <= _ALIGNED_STRUCT else 1,
-    )
-    barriers = pipeline("mainloop barriers", stages)
-    pingpong = config.schedule.endswith("Pingpong")
-    shared = kernel_sm90.dense_storage(tensors, barriers, epi, pingpong)
-    sizes = Footprint(
-        engine="model",
-        total=shared.size,
-        mainloop=struct([tensors, barriers]).size,
-        epilogue=epi.shared.size,
-        mainloop_tensors=tensors.size,
-        epilogue_tensors=epi.tensors.size,
-        stages=stages,
-        threads=kernel_sm90.THREADS,
-        epilogue_tile=epi.tile,
-        stages_c=epi.policy.stages_c,
-        stages_d=epi.policy.stages_d,
-        align=shared.align,
-        accumulator_registers=parts.a.rows * parts.b.rows // ((1 if pingpong else 2) * kernel_sm90.WARP_GROUP),
-        budget=divided,
-    )
-    return sizes, shared
+    align = parts.alignment if parts.alignment <= _ALIGNED_STRUCT else 1
+    others = [mixed_sm90.zeros(divided.stages * zeros)]
+    tensors = mixed_sm90.tensors(parts, divided.stages, scales, others, (16, 16), align)
+    barriers = pipeline("mainloop barriers", divided.stages)
+    shared = kernel_sm90.dense_storage(tensors, barriers, epi, config.schedule.endswith("Pingpong"))
+    return mixed_sm90.figures(shared, tensors, barriers, epi, parts, config.schedule, divided), shared
