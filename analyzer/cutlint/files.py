@@ -11,20 +11,20 @@ from cutlint.errors import CutlintError
 
 
 def write(path: Path, text: str) -> None:
-    """Put `text` into the file `path`, replacing it at once.
+    """Put `text` into the file `path`, replacing it at once; surrogates are bytes that are not UTF-8.
 
     Raises:
         CutlintError: when the folder does not exist or cannot be written to.
     """
     try:
         if path.exists() and not path.is_file():  # /dev/stdout, a pipe: cannot be replaced
-            path.write_text(text, encoding="utf-8")
+            path.write_text(text, encoding="utf-8", errors="surrogateescape")
             return
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:
         raise CutlintError(f"{path} cannot be written: {error.strerror or error}") from None
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape") as stream:
             stream.write(text)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         Path(temporary).chmod(mode)

@@ -18,7 +18,7 @@ from cutlint.dispatch.subjects import Decision, Gap, Tile, decisions, gaps, tile
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
 from cutlint.names import SHORT_ELEMENTS
-from cutlint.records import Finding, Instantiation, Location, Paths, Position, Problem, Range
+from cutlint.records import Finding, Fix, Instantiation, Location, Paths, Position, Problem, Range
 from cutlint.rules import Rule, judge, say
 from cutlint.sizing import Sized
 from cutlint.targets import Target, built_for
@@ -176,13 +176,21 @@ def _on_instantiations(
                 range=each.instantiation.range,
                 targets=row["target"].targets,
                 related=decided(each, paths) if rule.suggest else (),
-                fixes=fits.fixes,
+                fixes=tuple(_shown(each, paths) for each in fits.fixes),
                 detail=say(rule, facts, detail=True),
                 subject=subject(each),
                 fingerprint=_fingerprint(rule, file, _identity(each.instantiation)),
             )
         )
     return found
+
+
+def _shown(fix: Fix, paths: Paths) -> Fix:
+    """The fix with its launcher's path as people see it."""
+    if fix.edit is None:
+        return fix
+    where = msgspec.structs.replace(fix.edit.where, file=paths(fix.edit.where.file))
+    return msgspec.structs.replace(fix, edit=msgspec.structs.replace(fix.edit, where=where))
 
 
 def _subjects(

@@ -107,6 +107,20 @@ class Launcher:
         own = re.search(r"occupancy\s*=\s*0\s*;", text) is not None and _COMPARES_LIMIT.search(text) is not None
         return own or re.search(r"\bcompute_occupancy_for_kernel\s*<", text) is not None
 
+    @property
+    def data(self) -> bytes:
+        """The launcher's file as it was read."""
+        return self._source.data
+
+    def span_of(self, name: str) -> tuple[int, int] | None:
+        """The byte offsets of the definition of the alias or constant `name` in the file."""
+        definition = self.definitions.get(name)
+        return None if definition is None else definition.span
+
+    def range_of(self, start: int, end: int) -> Range:
+        """The place of the bytes `start` to `end` of the file."""
+        return self._source.range(start, end)
+
     def location(self, name: str, message: str = "") -> Location | None:
         """Where the alias or constant `name` is defined in the launcher."""
         definition = self.definitions.get(name)

@@ -80,13 +80,25 @@ class Problem(msgspec.Struct, frozen=True):
     unread: Literal["file", "invocation"] | None = None
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """A change to a launcher's text: `text` in place of what is `where`, bytes `span` of the file. `line` is the line as it
+    then reads, white space folded."""
+
+    where: Location
+    text: str
+    line: str
+    span: tuple[int, int]
+
+
 class Fix(msgspec.Struct, frozen=True):
-    """A change that was computed and fits: `kind` says what changes, `total` bytes and `stages` what comes of it."""
+    """A change that was computed and fits: `kind` says what changes, `total` bytes and `stages` what comes of it. `edit`
+    makes it in the launcher, for everything that the launcher instantiates; null where it is made elsewhere."""
 
     kind: Literal["carveout", "stage-count", "swap-ab", "tile"]
     title: str
     total: int
     stages: int
+    edit: Edit | None = None
 
 
 class Suppression(msgspec.Struct, frozen=True):

@@ -16,6 +16,7 @@ from cutlint.analysis import Analysis, analyze
 from cutlint.dispatch.reach import Reach, reach
 from cutlint.errors import CutlintError
 from cutlint.findings import collect
+from cutlint.patch import Patch, patches
 from cutlint.records import Finding
 from cutlint.report import Report
 from cutlint.rules import Rule
@@ -28,10 +29,12 @@ Result = tuple[Analysis, Spelling]
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A report and what kept part of the job from being done (sources that could not be used)."""
+    """A report and what kept part of the job from being done (sources that could not be used). `patches` are for the
+    launchers, with the folder that each applies in, where they were asked for."""
 
     report: Report
     errors: tuple[str, ...]
+    patches: tuple[tuple[Path, Patch], ...] = ()
 
 
 def check(
@@ -40,8 +43,10 @@ def check(
     rule_folders: Sequence[Path] = (),
     everything: bool = False,
     progress: Progress = lambda what, done, total: None,
+    patching: bool = False,
 ) -> Outcome:
-    """Run all stages over every source; `everything`: report every instantiation, not only those with findings.
+    """Run all stages over every source; `everything`: report every instantiation, not only those with findings; `patching`:
+    look for changes of the launchers.
 
     Raises:
         CutlintError: when no source at all could be analysed, or the settings make no sense.
@@ -55,7 +60,26 @@ def check(
         report = reporting.build(
             results, checked, standard.rules, findings, everything, errors, configured.settings.fail_on
         )
-    return Outcome(report, errors)
+        changes = _patches(results, standard, findings, progress) if patching else ()
+    return Outcome(report, errors, changes)
+
+
+def _patches(
+    results: Sequence[Result], standard: Standard, findings: Sequence[Finding], progress: Progress
+) -> tuple[tuple[Path, Patch], ...]:
+    """Launcher changes for what the findings that suggest changes are about."""
+    progress("looking for a patch", 0, 0)
+    suggesting = {rule.id for rule in standard.rules if rule.suggest}
+    places = {(each.file, each.range) for each in findings if each.rule in suggesting and each.suppressed is None}
+    found: list[tuple[Path, Patch]] = []
+    for analysis, paths in results:
+        concerned = [
+            each
+            for each in analysis.instantiations
+            if (paths(str(each.instantiation.file)), each.instantiation.range) in places
+        ]
+        found += [(analysis.base.root, patch) for patch in patches(analysis, standard.targets, concerned)]
+    return tuple(found)
 
 
 class Standard(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from cutlint.formats import FORMATS
 
 if TYPE_CHECKING:
     from cutlint.report import Report
+    from cutlint.run import Outcome
 
 
 @click.command()
@@ -46,6 +48,13 @@ if TYPE_CHECKING:
     is_flag=True,
     help="List the facts of every instantiation in JSON, not only of those with findings. HTML always has all.",
 )
+@click.option(
+    "--diff",
+    "patching",
+    is_flag=True,
+    help="Print, in place of the report, the launcher change after which everything fits, as a patch for git apply. "
+    "Nothing is applied.",
+)
 @click.option("--statistics", is_flag=True, help="End the text with counts: files, invocations, findings of each rule.")
 def check(
     sources: tuple[str, ...],
@@ -62,6 +71,7 @@ def check(
     form: str,
     output: Path | None,
     everything: bool,
+    patching: bool,
     statistics: bool,
 ) -> None:
     """Check generated instantiations.
@@ -79,6 +89,8 @@ def check(
 
     if statistics and form != "text":
         raise click.UsageError("--statistics goes with --format text; JSON always has the counts, in 'summary'")
+    if patching and (form != "text" or statistics or everything):
+        raise click.UsageError("--diff prints a patch, no report: leave out --format, --all and --statistics")
     found = setting.find(Path.cwd())
     given: dict[str, Any] = {
         "select": options.words(select),
@@ -101,12 +113,29 @@ def check(
     )
     gc.disable()  # there are next to no cycles in a run, and looking for them takes a tenth of its time
     with shown() as progress:
-        outcome = run(request, found, rule_folders, everything, progress)
-    _write(outcome.report, form, output, statistics)
+        outcome = run(request, found, rule_folders, everything, progress, patching)
+    if patching:
+        _patch(outcome, output)
+    else:
+        _write(outcome.report, form, output, statistics)
     for error in outcome.errors:
         click.echo(f"error: {error}", err=True)
     failed = setting.fails(outcome.report.findings, settings.fail_on)
     sys.exit(2 if outcome.errors else 1 if failed else 0)
+
+
+def _patch(outcome: Outcome, output: Path | None) -> None:
+    """The patches to `output` or standard output, what they do to standard error."""
+    from cutlint.printable import printable
+
+    options.write("".join(patch.text for _, patch in outcome.patches), output)
+    for root, patch in outcome.patches:
+        for note in patch.notes:
+            click.echo(f"{printable(patch.launcher)}: {printable(note)}", err=True)
+        if patch.text:
+            click.echo(f"not applied; to apply it: git -C {shlex.quote(printable(str(root)))} apply FILE", err=True)
+    if not outcome.patches:
+        click.echo("nothing to change: no kernel needs more shared memory than it may have", err=True)
 
 
 def _write(report: Report, form: str, output: Path | None, statistics: bool) -> None:

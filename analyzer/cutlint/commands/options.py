@@ -88,7 +88,7 @@ def write(text: str, output: Path | None, for_people: bool = False) -> None:
     """`text` to the file `output`, replaced as a whole, or to standard output: in UTF-8, or as a terminal wants it
     `for_people`."""
     if output is None:
-        click.echo(text if for_people else text.encode(), nl=False)
+        click.echo(text if for_people else text.encode(errors="surrogateescape"), nl=False)
     else:
         from cutlint.files import write as replace
 

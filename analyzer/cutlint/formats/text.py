@@ -66,6 +66,9 @@ def _group(group: list[Finding], console: Console) -> None:
             Text.assemble(("  fits: " if index == 0 else "        ", "bold green"), printable(fix.title)),
             soft_wrap=True,
         )
+        if fix.edit is not None:
+            edit = f"          {place(fix.edit.where)}  {printable(fix.edit.line)}"
+            console.print(Text(edit), soft_wrap=True)
     for where in first.related:
         console.print(Text.assemble(("  see: ", "bold"), f"{place(where)}  {printable(where.message)}"), soft_wrap=True)
 
