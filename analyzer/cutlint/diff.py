@@ -69,7 +69,8 @@ class LauncherChange(msgspec.Struct, frozen=True):
 
 class DiffSummary(msgspec.Struct, frozen=True):
     """Counts that add up: old = removed + changed + same, new = added + changed + same. Of those that are the `same`,
-    `not_sized` have no figure: that they are there is all that is known. `newly_failing` and `no_longer_failing` count
+    `not_sized` have no figure in one source or in both: that they are there is all that is known.
+    `newly_failing` and `no_longer_failing` count
     instantiations."""
 
     old: int
@@ -117,11 +118,12 @@ def build(
     not_sized = 0
     for one, other in both:
         first, second = _side(one, checked, old_paths), _side(other, checked, new_paths)
-        if (first.total, first.stages, first.verdicts) != (second.total, second.stages, second.verdicts):
+        known = _known(first) and _known(second)
+        if not known and not _failing(first, second) and not _failing(second, first):
+            not_sized += 1
+        elif (first.total, first.stages, first.verdicts) != (second.total, second.stages, second.verdicts):
             why = causes(one.config, one.footprint, other.config, other.footprint)
             changes.append(_change("changed", first, second, other, why))
-        elif second.total is None and "refused-by-compiler" not in second.verdicts.values():
-            not_sized += 1
     problems = [
         f"{analysis.checkout.label}: {paths(each.file)}: {each.message}"
         for analysis, paths in (old, new)
@@ -154,7 +156,7 @@ def _side(each: Analyzed, targets: Sequence[Target], paths: Paths) -> Side:
     verdicts: dict[str, Fate] = {}
     reasons: list[str] = [each.unknown] if each.unknown is not None else []
     for target in built_for(each.config.arch, targets) if each.config is not None else ():
-        verdict, reason = fate(each.footprint, each.unknown, target.limit)
+        verdict, reason = fate(each, target.limit)
         verdicts[target.compute_capability] = verdict
         reasons += [reason] if reason else []
     footprint = each.footprint
@@ -179,6 +181,10 @@ def _change(status: Status, old: Side | None, new: Side | None, of: Analyzed, wh
         no_longer_fails=_failing(old, new) if new is not None else (),
         causes=why,
     )
+
+
+def _known(side: Side) -> bool:
+    return side.total is not None or "refused-by-compiler" in side.verdicts.values()
 
 
 def _failing(here: Side | None, there: Side | None) -> tuple[str, ...]:

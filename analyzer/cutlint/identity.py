@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from cutlint.analysis import Analyzed
 from cutlint.expression import NotUnderstood
-from cutlint.launcher import argument
+from cutlint.launcher import Parameter, argument
 
 Identity = tuple[str, ...]
 
@@ -17,8 +17,8 @@ _ABSENT = frozenset({"False", "0", "void"})  # what a parameter that an older la
 
 class Identities:
     """Identities within one analysis: the launcher's name and the arguments by meaning. ``SafeFP4`` and ``__nv_fp4_e2m1``
-    are one type, namespaces and white space do not count, a macro's parameter that is false or void is as good as none:
-    launchers gain parameters from release to release."""
+    are one type, namespaces and white space do not count. A macro's parameter that is false or void, and a template's last
+    argument that is its default, are as good as none: launchers gain parameters from release to release."""
 
     def __init__(self, instantiations: Sequence[Analyzed]) -> None:
         self._known: dict[tuple[str, str], str] = {}
@@ -28,10 +28,18 @@ class Identities:
     def of(self, each: Analyzed) -> Identity:
         """The identity of one instantiation."""
         name = _NAMESPACES.sub("", each.instantiation.name)
-        if each.sizer is None:
-            return (name, *(self._meaning(self._reader, text) for text in each.instantiation.arguments))
+        reader = each if each.sizer is not None else self._reader
+        if each.sizer is None or not each.sizer.launcher.is_macro:
+            given = [self._meaning(reader, text) for text in each.instantiation.arguments]
+            declared = each.sizer.launcher.declared if each.sizer is not None else ()
+            while len(given) <= len(declared) and self._is_default(each, declared[len(given) - 1], given[-1]):
+                given.pop()  # as good as not written
+            return (name, *given)
         pairs = [(_parameter(key), self._meaning(each, text)) for key, text in each.arguments.items()]
         return (name, *(f"{key}={value}" for key, value in sorted(pairs) if value not in _ABSENT))
+
+    def _is_default(self, each: Analyzed, parameter: Parameter, value: str) -> bool:
+        return parameter.default is not None and self._meaning(each, parameter.default) == value
 
     def _meaning(self, reader: Analyzed | None, text: str) -> str:
         if reader is None or reader.sizer is None:

@@ -22,7 +22,7 @@ from cutlint.report import Tool
 from cutlint.targets import Target
 from cutlint.verdicts import FAILING, Fate, fate
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 Verdict = Literal[Fate, "not-dispatched", "not-instantiated"]
 SKIPPED: tuple[Verdict, ...] = (*FAILING, "not-dispatched", "not-instantiated")
 
@@ -193,7 +193,7 @@ def _verdict(tactic: Tactic, kernel: Analyzed | None, target: Target, reach: Rea
         if len(tactic.calls) > 1:
             return "unknown", f"one of {len(tactic.calls)} kernels, depending on the problem"
         return "not-instantiated", f"{reach.routes.calls[tactic.calls[0]].launcher} is not instantiated for it"
-    return fate(kernel.footprint, kernel.unknown, target.limit)
+    return fate(kernel, target.limit)
 
 
 def to_json(report: TacticsReport) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from cutlint.diff import Change, DiffReport, Side
 from cutlint.formats.markdown import LIMIT
 from cutlint.printable import markdown, printable
+from cutlint.verdicts import FAILING
 from cutlint.wording import count, place
 
 SHOWN = 4  # instantiations listed of one kind of change before the rest is counted
@@ -143,7 +144,7 @@ def _many(group: Sequence[Change]) -> str:
 
 
 def _fails(side: Side | None) -> list[str]:
-    return [] if side is None else [name for name, verdict in side.verdicts.items() if verdict != "runs"]
+    return [] if side is None else [name for name, verdict in side.verdicts.items() if verdict in FAILING]
 
 
 def _outcome(side: Side | None) -> str:
