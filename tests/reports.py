@@ -51,7 +51,7 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "
     for each in sorted(counted, key=lambda each: each.rule):
         by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
     return Report(
-        schema_version="1.3",
+        schema_version="1.4",
         tool=Tool("cutlint", "0.1.0"),
         sources=(SourceReport("repo", "/work/repo", "4.5.0", (LAUNCHER,), 2, 12),),
         targets=(TargetReport("sm_120", "12.0", 101376, ("Sm120",), ("rtx-5090",)),),

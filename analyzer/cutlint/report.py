@@ -24,7 +24,7 @@ from cutlint.settings import FailOn
 from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
-SCHEMA_VERSION = "1.3"
+SCHEMA_VERSION = "1.4"
 
 
 class Tool(msgspec.Struct, frozen=True):
