@@ -41,3 +41,4 @@ schema: $(VENV)/installed
 	$(VENV)/bin/python -c "import json, cutlint.report as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint.schema.json
 	$(VENV)/bin/python -c "import json, cutlint.tactics as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-tactics.schema.json
 	$(VENV)/bin/python -c "import json, cutlint.diff as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-diff.schema.json
+	$(VENV)/bin/python -c "import json, cutlint.fitting as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-fit.schema.json

@@ -11,6 +11,7 @@ import click
 from cutlint import __version__
 from cutlint.commands.check import check
 from cutlint.commands.diff import diff
+from cutlint.commands.fit import fit
 from cutlint.commands.lsp import lsp
 from cutlint.commands.map import byte_map
 from cutlint.commands.show import explain, rules, targets
@@ -26,7 +27,7 @@ def cli() -> None:
     """Find CUTLASS MoE GEMM instantiations that will not run, by exact shared memory, before anything is built."""
 
 
-for command in (check, byte_map, tactics, diff, lsp, rules, explain, targets):
+for command in (check, byte_map, tactics, fit, diff, lsp, rules, explain, targets):
     cli.add_command(command)
 
 
