@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from cutlint.records import Finding, Fix, Location, Position, Range, Severity
-from cutlint.report import Report, RuleReport, SourceReport, Summary, TargetReport, Tool
+from cutlint.report import BaselineReport, Report, RuleReport, SourceReport, Summary, TargetReport, Tool
 from cutlint.settings import FailOn
 
 LAUNCHER = "csrc/launcher.inl"
@@ -36,7 +36,13 @@ def finding(index: int = 0, severity: Severity = "error", **changes: Any) -> Fin
     return msgspec.structs.replace(made, **changes)
 
 
-def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "error", **files: str | None) -> Report:
+def report(
+    *findings: Finding,
+    errors: tuple[str, ...] = (),
+    fail_on: FailOn = "error",
+    baseline: BaselineReport | None = None,
+    **files: str | None,
+) -> Report:
     """A report of `findings` from the folder /work/repo; `files` may say where else a file lies."""
     named = {each.file for each in findings} | {where.file for each in findings for where in each.related}
     rules = [
@@ -47,6 +53,7 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "
         RuleReport("CUT402", "not-dispatched", "warning", "Offered for nothing", "Probed and skipped."),
     ]
     counted = [each for each in findings if each.suppressed is None]
+    known = sum(each.suppressed is not None and each.suppressed.kind == "baseline" for each in findings)
     by_rule: dict[str, int] = {}
     for each in sorted(counted, key=lambda each: each.rule):
         by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
@@ -61,6 +68,7 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "
         files={name: files.get(name, f"/work/repo/{name}") for name in sorted(named)},
         errors=errors,
         fail_on=fail_on,
+        baseline=baseline,
         summary=Summary(
             files=2,
             unread_files=0,
@@ -71,6 +79,7 @@ def report(*findings: Finding, errors: tuple[str, ...] = (), fail_on: FailOn = "
             not_sized=1,
             findings={name: sum(each.severity == name for each in counted) for name in ("error", "warning", "note")},
             rules=by_rule,
-            suppressed=len(findings) - len(counted),
+            suppressed=len(findings) - len(counted) - known,
+            known=known,
         ),
     )

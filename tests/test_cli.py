@@ -136,6 +136,7 @@ def test_json_facts() -> None:
         "files",
         "errors",
         "fail_on",
+        "baseline",
         "summary",
     ]
     assert len(content["instantiations"]) == 32

@@ -85,7 +85,7 @@ def test_rules_can_read_facts_and_nothing_else(tmp_path: Path, when: str) -> Non
 
 
 def test_rules_speak_only_of_their_scopes_facts() -> None:
-    assert set(FACTS) == {"instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter"}
+    assert set(FACTS) == {"instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter", "suppression"}
 
 
 def test_missing_folder_of_rules() -> None:

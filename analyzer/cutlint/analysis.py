@@ -118,7 +118,7 @@ def _empty_together(problems: list[Problem]) -> list[Problem]:
         return problems
     named = ", ".join(Path(each.file).name for each in empty[:5])
     more = f" and {len(empty) - 5:,} more" if len(empty) > 5 else ""
-    together = Problem(empty[0].file, f"{len(empty):,} files hold {NOTHING}: {named}{more}")
+    together = Problem(empty[0].file, f"{len(empty):,} files hold {NOTHING}: {named}{more}", about=EMPTY)
     return [*(each for each in problems if each.message != EMPTY), together]
 
 
@@ -245,7 +245,11 @@ def _unsized(analyzed: Sequence[Analyzed]) -> list[Problem]:
         count = "1 instantiation" if len(members) == 1 else f"{len(members):,} instantiations"
         related = () if where is None else (where,)
         first = members[0]
-        problems.append(Problem(str(first.file), f"{count} of {name} {UNSIZED} {reason}", first.range, related))
+        problems.append(
+            Problem(
+                str(first.file), f"{count} of {name} {UNSIZED} {reason}", first.range, related, about=f"{name} {reason}"
+            )
+        )
     return problems
 
 

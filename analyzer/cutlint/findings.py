@@ -40,7 +40,7 @@ def collect(
     analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], paths: Paths, reach: Reach | None = None
 ) -> list[Finding]:
     """Every finding of `rules` on one analysis, judged for `targets`; those on reachability need `reach`. `paths`
-    spells a path for people."""
+    spells a path for people. Fingerprints may be equal (see `numbered`)."""
     found: list[Finding] = []
     rows = _instantiation_rows(analysis, targets, paths, reach)
     problems = [*analysis.problems, *(reach.problems if reach is not None else ())]
@@ -59,12 +59,12 @@ def collect(
                 where = paths(
                     str(analysis.cutlass / "cutlass" / "version.h" if analysis.cutlass else analysis.checkout.root)
                 )
-                mark = _fingerprint(rule, where, "")
+                mark = fingerprint(rule, where, "")
                 found.append(Finding(rule.id, rule.severity, say(rule, facts), where, START, fingerprint=mark))
-        else:
+        elif rule.scope == "problem":
             facts_of = [{"problem": each} for each in problems]
             found.extend(_on_problem(rule, problems[index], paths) for index in judge(rule, facts_of))
-    return _numbered(sorted(_merged(found), key=_order))
+    return sorted(_merged(found), key=_order)
 
 
 def _checkout_facts(analysis: Analysis) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
     return list(by_place.values())
 
 
-def _fingerprint(rule: Rule, file: str, about: str) -> str:
+def fingerprint(rule: Rule, file: str, about: str) -> str:
     """What tells a finding of `rule` in `file` again: `about` says of what it is, without lines."""
     return sha256("\0".join((rule.id, file, about)).encode(errors="surrogateescape")).hexdigest()[:32]
 
 
-def _numbered(findings: Sequence[Finding]) -> list[Finding]:
+def numbered(findings: Sequence[Finding]) -> list[Finding]:
     """The findings with a number at the end of a fingerprint that was there before, so that each has its own."""
     seen: dict[str, int] = {}
     result = []
@@ -179,7 +179,7 @@ def _on_instantiations(
                 fixes=tuple(_shown(each, paths) for each in fits.fixes),
                 detail=say(rule, facts, detail=True),
                 subject=subject(each),
-                fingerprint=_fingerprint(rule, file, _identity(each.instantiation)),
+                fingerprint=fingerprint(rule, file, _identity(each.instantiation)),
             )
         )
     return found
@@ -222,7 +222,7 @@ def _on_reach(rule: Rule, subjects: Sequence[Gap | Tile | Decision], paths: Path
                 related=related,
                 detail=say(rule, facts, detail=True),
                 subject=each.subject,
-                fingerprint=_fingerprint(rule, file, text),
+                fingerprint=fingerprint(rule, file, each.identity),
             )
         )
     return found
@@ -248,7 +248,7 @@ def decided(each: Analyzed, paths: Paths) -> tuple[Location, ...]:
 def _on_launcher(rule: Rule, launcher: Launcher, paths: Paths) -> Finding:
     message = say(rule, {"launcher": launcher})
     file = paths(launcher.path)
-    mark = _fingerprint(rule, file, launcher.name)
+    mark = fingerprint(rule, file, launcher.name)
     return Finding(rule.id, rule.severity, message, file, launcher.range_at(None), fingerprint=mark)
 
 
@@ -256,7 +256,7 @@ def _on_problem(rule: Rule, problem: Problem, paths: Paths) -> Finding:
     related = tuple(msgspec.structs.replace(each, file=paths(each.file)) for each in problem.related)
     message = say(rule, {"problem": problem})
     file = paths(problem.file)
-    mark = _fingerprint(rule, file, message)
+    mark = fingerprint(rule, file, message if problem.about is None else problem.about)
     return Finding(rule.id, rule.severity, message, file, problem.range or START, related=related, fingerprint=mark)
 
 

@@ -71,13 +71,14 @@ class Instantiation(msgspec.Struct, frozen=True):
 
 class Problem(msgspec.Struct, frozen=True):
     """Something that could not be read or understood; it becomes a CUT902 finding. `unread` says what of the generated
-    files is missing for it."""
+    files is missing for it, `about` what it is about where the message counts something."""
 
     file: str
     message: str
     range: Range | None = None
     related: tuple[Location, ...] = ()
     unread: Literal["file", "invocation"] | None = None
+    about: str | None = None
 
 
 class Edit(msgspec.Struct, frozen=True):

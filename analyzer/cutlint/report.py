@@ -7,13 +7,14 @@ records that the stages pass along, so that those can change.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from cutlint import __version__
 from cutlint.analysis import Analysis, Analyzed
+from cutlint.baseline import Known
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.findings import decided, passed_over, subject, types
@@ -112,8 +113,8 @@ class InstantiationReport(msgspec.Struct, frozen=True):
 
 class Summary(msgspec.Struct, frozen=True):
     """Counts that add up: instantiations = sized + refused + not_sized; findings that count by severity and by rule, and
-    how many more are suppressed. `unread_files` of the files could not be read, and `unread` further invocations in the
-    others."""
+    how many more are suppressed or known from the baseline. `unread_files` of the files could not be read, and `unread`
+    further invocations in the others."""
 
     files: int
     unread_files: int
@@ -125,6 +126,15 @@ class Summary(msgspec.Struct, frozen=True):
     findings: dict[str, int]
     rules: dict[str, int]
     suppressed: int
+    known: int
+
+
+class BaselineReport(msgspec.Struct, frozen=True):
+    """The baseline that the run was compared with: how many findings it has, and those `gone`, which no longer occur."""
+
+    file: str
+    findings: int
+    gone: tuple[Known, ...]
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -142,6 +152,7 @@ class Report(msgspec.Struct, frozen=True):
     files: dict[str, str | None]
     errors: tuple[str, ...]
     fail_on: FailOn
+    baseline: BaselineReport | None
     summary: Summary
 
 
@@ -153,9 +164,12 @@ def build(
     everything: bool,
     errors: Sequence[str] = (),
     fail_on: FailOn = "error",
+    baseline: BaselineReport | None = None,
+    others: Mapping[str, str] | None = None,
 ) -> Report:
     """The report of one run with `rules`. Instantiations are listed if a finding is about them, or all of them with
-    `everything`. `errors` are what kept part of the job from being done."""
+    `everything`. `errors` are what kept part of the job from being done; `others` are further files that findings name,
+    with their whole paths."""
     concerned = {(finding.file, finding.range) for finding in findings}
     listed = [
         _instantiation(each, paths)
@@ -171,9 +185,10 @@ def build(
         rules=tuple(RuleReport(each.id, each.name, each.severity, each.summary, each.help.strip()) for each in rules),
         instantiations=tuple(listed),
         findings=tuple(findings),
-        files=_files(findings, listed, [paths for _, paths in analyses]),
+        files=_files(findings, listed, [paths for _, paths in analyses], others or {}),
         errors=tuple(errors),
         fail_on=fail_on,
+        baseline=baseline,
         summary=_summary([analysis for analysis, _ in analyses], findings),
     )
 
@@ -188,13 +203,17 @@ def schema() -> dict[str, Any]:
 
 
 def _files(
-    findings: Sequence[Finding], listed: Sequence[InstantiationReport], spellings: Sequence[Spelling]
+    findings: Sequence[Finding],
+    listed: Sequence[InstantiationReport],
+    spellings: Sequence[Spelling],
+    others: Mapping[str, str],
 ) -> dict[str, str | None]:
     named = {each.file for each in findings} | {where.file for each in findings for where in each.related}
     named |= {where.file for each in listed for where in each.decisions}
     found: dict[str, str | None] = {}
     for shown in sorted(named):
         whole = {each.whole(shown) for each in spellings if each.knows(shown)}
+        whole |= {others[shown]} if shown in others else set()
         found[shown] = whole.pop() if len(whole) == 1 else None
     return found
 
@@ -295,6 +314,7 @@ def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summa
     for finding in counted:
         severities[finding.severity] += 1
         rules[finding.rule] = rules.get(finding.rule, 0) + 1
+    known = sum(each.suppressed is not None and each.suppressed.kind == "baseline" for each in findings)
     unread = [problem.unread for analysis in analyses for problem in analysis.problems]
     return Summary(
         files=sum(analysis.files for analysis in analyses),
@@ -306,5 +326,6 @@ def _summary(analyses: Sequence[Analysis], findings: Sequence[Finding]) -> Summa
         not_sized=len(every) - sized - refused,
         findings=severities,
         rules=dict(sorted(rules.items())),
-        suppressed=len(findings) - len(counted),
+        suppressed=len(findings) - len(counted) - known,
+        known=known,
     )

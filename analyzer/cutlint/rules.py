@@ -25,7 +25,7 @@ from cutlint.footprint.records import Footprint
 from cutlint.records import Severity
 from cutlint.toml import read_toml
 
-Scope = Literal["instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter"]
+Scope = Literal["instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter", "suppression"]
 REACH = ("gap", "tactic", "filter")  # scopes that need the host code to be followed
 
 # What a rule can speak of, by its scope
@@ -47,6 +47,7 @@ FACTS: dict[Scope, tuple[str, ...]] = {
     "gap": ("gap",),
     "tactic": ("tactic",),
     "filter": ("filter",),
+    "suppression": ("suppression",),
 }
 
 

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import date
 from pathlib import Path
 
 import msgspec
 
+from cutlint import baseline as baselines
 from cutlint import report as reporting
 from cutlint import rules as ruling
 from cutlint import settings as setting
+from cutlint import suppress
 from cutlint import targets as targeting
 from cutlint.analysis import Analysis, analyze
+from cutlint.checkout import display_path
 from cutlint.dispatch.reach import Reach, reach
 from cutlint.errors import CutlintError
-from cutlint.findings import collect
+from cutlint.findings import collect, numbered
 from cutlint.patch import Patch, patches
 from cutlint.records import Finding
-from cutlint.report import Report
+from cutlint.report import BaselineReport, Report
 from cutlint.rules import Rule
 from cutlint.settings import Found
 from cutlint.sources import Progress, Request, open_source
@@ -44,21 +48,42 @@ def check(
     everything: bool = False,
     progress: Progress = lambda what, done, total: None,
     patching: bool = False,
+    baseline: Path | None = None,
+    new_baseline: Path | None = None,
 ) -> Outcome:
     """Run all stages over every source; `everything`: report every instantiation, not only those with findings; `patching`:
-    look for changes of the launchers.
+    look for changes of the launchers. What is in the file `baseline` does not count; `new_baseline` is written, and then
+    nothing counts that is in it.
 
     Raises:
-        CutlintError: when no source at all could be analysed, or the settings make no sense.
+        CutlintError: when no source at all could be analysed, the settings make no sense, or `baseline` is none.
     """
     standard = standard_of(configured, rule_folders)
+    before = None if baseline is None else baselines.read(baseline)
     with contextlib.ExitStack() as stack:
         results, errors = gather(request, stack, progress)
         findings = judge(results, standard, request, progress)
         checked = _checked(results, standard.targets)
         errors = (*errors, *_not_done(results, standard.targets))
+        if new_baseline is not None:
+            if errors:
+                raise CutlintError("\n".join((*errors, f"{new_baseline} is not written: part of the job was not done")))
+            before, baseline = baselines.of(findings), new_baseline
+            baselines.write(new_baseline, before)
+        compared = None
+        if before is not None:
+            findings, gone = baselines.apply(findings, before, [rule.id for rule in standard.rules])
+            compared = BaselineReport(_spelled(request)(str(baseline)), len(before.findings), gone)
         report = reporting.build(
-            results, checked, standard.rules, findings, everything, errors, configured.settings.fail_on
+            results,
+            checked,
+            standard.rules,
+            findings,
+            everything,
+            errors,
+            configured.settings.fail_on,
+            compared,
+            _own(configured, request),
         )
         changes = _patches(results, standard, findings, progress) if patching else ()
     return Outcome(report, errors, changes)
@@ -80,6 +105,11 @@ def _patches(
         ]
         found += [(analysis.base.root, patch) for patch in patches(analysis, standard.targets, concerned)]
     return tuple(found)
+
+
+def _own(configured: Found, request: Request) -> dict[str, str]:
+    """The configuration's file, as findings name it, with its whole path."""
+    return {} if configured.file is None else {_spelled(request)(str(configured.file)): str(configured.file)}
 
 
 class Standard(msgspec.Struct, frozen=True):
@@ -112,14 +142,21 @@ def judge(
 ) -> list[Finding]:
     """The findings on what was analysed for `request`, as the settings want them."""
     rules, targets, configured = standard.rules, standard.targets, standard.configured
-    found = [
-        finding
+    groups = [
+        (collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress)), analysis, paths)
         for analysis, paths in results
-        for finding in collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress))
     ]
-    return setting.without_ignored_files(
-        found, configured.settings.per_file_ignores, standard.known, request.cwd, configured.folder
+    judging = suppress.Ruling(standard.known, rules, date.today())
+    decided = suppress.decide(groups, configured, judging, request.texts, _spelled(request))
+    found = setting.without_ignored_files(
+        decided, configured.settings.per_file_ignores, standard.known, request.cwd, configured.folder
     )
+    return numbered(found)
+
+
+def _spelled(request: Request) -> Callable[[str], str]:
+    """How the configuration's own file is written for people."""
+    return lambda path: display_path(path, (request.cwd,))
 
 
 def _reach(analysis: Analysis, rules: Sequence[Rule], targets: Sequence[Target], progress: Progress) -> Reach | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,20 @@ from cutlint.toml import read_toml
 FailOn = Literal["error", "warning", "note", "never"]
 
 
+class Allow(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Findings that do not count: of `rule` (one word or several, as in `select`), and with `where` only those about
+    instantiations for which this condition holds (see `cutlint.where`). `expires` is the last day on which that is so."""
+
+    rule: str | tuple[str, ...]
+    reason: str
+    where: str | None = None
+    expires: date | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return (self.rule,) if isinstance(self.rule, str) else self.rule
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """What a configuration file can say. `select` and `ignore` hold rule ids or their beginnings (``CUT1``) or ``ALL``;
     `per_file_ignores` maps a gitignore-style pattern of files to such a list, `severity` such a word to how severe these
@@ -27,13 +42,15 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     target: tuple[str, ...] = ()
     fail_on: FailOn = "error"
     severity: dict[str, Severity] = {}
+    allow: tuple[Allow, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True):
-    """Settings and the folder of the file that they are from, which its patterns are relative to."""
+    """Settings and the folder of the file that they are from, which its patterns are relative to; `file` is that file."""
 
     settings: Settings
     folder: Path
+    file: Path | None = None
 
 
 def find(folder: Path) -> Found:
@@ -45,19 +62,25 @@ def find(folder: Path) -> Found:
     for each in (folder, *folder.parents):
         own, project = each / "cutlint.toml", each / "pyproject.toml"
         if own.is_file():
-            return Found(_convert(read_toml(own), own), each)
+            return Found(_convert(read_toml(own), own), each, own)
         if project.is_file():
             tools = read_toml(project).get("tool")
             if isinstance(tools, dict) and "cutlint" in tools:
-                return Found(_convert(tools["cutlint"], project), each)
+                return Found(_convert(tools["cutlint"], project), each, project)
     return Found(Settings(), folder)
 
 
 def _convert(content: object, path: Path) -> Settings:
     try:
-        return msgspec.convert(content, Settings)
+        settings = msgspec.convert(content, Settings)
     except msgspec.ValidationError as error:
         raise CutlintError(f"{path}: {error}") from None
+    for number, each in enumerate(settings.allow, 1):
+        if not each.reason.strip():
+            raise CutlintError(f"{path}: allow entry {number} gives no reason")
+        if not each.words:
+            raise CutlintError(f"{path}: allow entry {number} names no rule")
+    return settings
 
 
 def selected(rules: Iterable[Rule], select: Sequence[str], ignore: Sequence[str]) -> tuple[Rule, ...]:
@@ -88,6 +111,11 @@ def _with_severity(rule: Rule, severity: Mapping[str, Severity]) -> Rule:
     words = [word for word in severity if word == "ALL" or rule.id.startswith(word)]
     best = max(words, key=lambda word: 0 if word == "ALL" else len(word), default=None)
     return rule if best is None else msgspec.structs.replace(rule, severity=severity[best])
+
+
+def named(words: Sequence[str], rule: str) -> str | None:
+    """The first of `words` (ids, their beginnings, or ``ALL``) that names `rule`."""
+    return next((word for word in words if word == "ALL" or rule.startswith(word)), None)
 
 
 def _longest(rule: str, words: Sequence[str]) -> int:

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from cutlint.printable import printable
 from cutlint.records import SEVERITIES, Finding, Location
+
+if TYPE_CHECKING:
+    from cutlint.report import Report
 
 
 def headline(finding: Finding) -> str:
@@ -54,3 +58,25 @@ def counts(findings: dict[str, int]) -> str:
     """How many findings of each severity, the most severe first: ``9 errors, 20 warnings``; ``no findings``."""
     parts = [count(findings[name], name) for name in reversed(SEVERITIES) if findings.get(name)]
     return ", ".join(parts) or "no findings"
+
+
+def uncounted(report: Report) -> str:
+    """How many findings do not count: ``3 suppressed, 12 in the baseline``; nothing where there are none."""
+    summary = report.summary
+    parts = [f"{summary.suppressed:,} suppressed"] if summary.suppressed else []
+    if summary.known:
+        parts.append(f"{summary.known:,} in the baseline")
+    return ", ".join(parts)
+
+
+def gone(report: Report) -> str:
+    """What of the baseline no longer occurs, in a sentence; nothing where all of it does."""
+    if report.baseline is None or not report.baseline.gone:
+        return ""
+    number = len(report.baseline.gone)
+    verb = "occurs" if number == 1 else "occur"
+    rules = dict.fromkeys(printable(each.rule) for each in report.baseline.gone)
+    return (
+        f"{count(number, 'finding')} of {printable(report.baseline.file)} no longer {verb} ({', '.join(rules)}): "
+        "write it again with --write-baseline"
+    )

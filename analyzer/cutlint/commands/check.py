@@ -55,6 +55,19 @@ if TYPE_CHECKING:
     help="Print, in place of the report, the launcher change after which everything fits, as a patch for git apply. "
     "Nothing is applied.",
 )
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Findings in this file are known: only new ones are shown and count.",
+)
+@click.option(
+    "--write-baseline",
+    "new_baseline",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the findings of this run there; they are then known.",
+)
 @click.option("--statistics", is_flag=True, help="End the text with counts: files, invocations, findings of each rule.")
 def check(
     sources: tuple[str, ...],
@@ -72,6 +85,8 @@ def check(
     output: Path | None,
     everything: bool,
     patching: bool,
+    baseline: Path | None,
+    new_baseline: Path | None,
     statistics: bool,
 ) -> None:
     """Check generated instantiations.
@@ -87,6 +102,8 @@ def check(
     from cutlint.run import check as run
     from cutlint.sources import Request
 
+    if baseline is not None and new_baseline is not None:
+        raise click.UsageError("--write-baseline takes all findings of the run, so --baseline says nothing beside it")
     if statistics and form != "text":
         raise click.UsageError("--statistics goes with --format text; JSON always has the counts, in 'summary'")
     if patching and (form != "text" or statistics or everything):
@@ -113,7 +130,7 @@ def check(
     )
     gc.disable()  # there are next to no cycles in a run, and looking for them takes a tenth of its time
     with shown() as progress:
-        outcome = run(request, found, rule_folders, everything, progress, patching)
+        outcome = run(request, found, rule_folders, everything, progress, patching, baseline, new_baseline)
     if patching:
         _patch(outcome, output)
     else:

@@ -121,5 +121,5 @@ def _judged(
                 f"only {there[name]:,} of the {count:,} instantiations of {name} that the dispatch code can call are "
                 "among these files: they seem to be a part of what is generated; missing ones are not reported"
             )
-            problems.append(Problem(str(generated[0].parent), message))
+            problems.append(Problem(str(generated[0].parent), message, about=f"in part: {name}"))
     return frozenset(judged), problems

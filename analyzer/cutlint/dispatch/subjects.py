@@ -40,6 +40,11 @@ class Gap(msgspec.Struct, frozen=True):
     def subject(self) -> str:
         return self.runner if self.tile is None else f"tile {self.tile}"
 
+    @property
+    def identity(self) -> str:
+        """What it is about, without counts: it tells the finding again."""
+        return "\0".join((self.launcher, self.runner, self.tile or ""))
+
 
 class Tile(msgspec.Struct, frozen=True):
     """Tactics that one line of host code offers for one tile and meet the same fate, on `targets` (compute
@@ -68,6 +73,11 @@ class Tile(msgspec.Struct, frozen=True):
     def subject(self) -> str:
         return f"tile {self.label}, {self.variants:,} tactic{'' if self.variants == 1 else 's'}"
 
+    @property
+    def identity(self) -> str:
+        """What it is about, without counts: it tells the finding again."""
+        return "\0".join((self.label, self.types, self.fusion, self.swap_ab, self.epilogue, self.refused))
+
 
 class Decision(msgspec.Struct, frozen=True):
     """What a host-side filter decided of one tile, and what its kernels need: of `variants`, `fitting` fit."""
@@ -89,6 +99,11 @@ class Decision(msgspec.Struct, frozen=True):
     @property
     def subject(self) -> str:
         return f"tile {self.label}"
+
+    @property
+    def identity(self) -> str:
+        """What it is about, without counts: it tells the finding again."""
+        return "\0".join((self.function, self.label, self.types, str(self.kept)))
 
 
 def location(place: Place, message: str = "", word: str = "") -> Location:

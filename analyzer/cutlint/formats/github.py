@@ -9,7 +9,7 @@ from __future__ import annotations
 from cutlint.printable import printable
 from cutlint.records import SEVERITIES, Finding
 from cutlint.report import Report
-from cutlint.wording import advice, counts, headline, seen
+from cutlint.wording import advice, counts, gone, headline, seen, uncounted
 
 SHOWN = 10  # of each kind, in a step
 _COMMANDS = {"error": "error", "warning": "warning", "note": "notice"}
@@ -22,7 +22,7 @@ def render(report: Report) -> str:
     lines = [_command("error", {"title": "cutlint"}, printable(error)) for error in report.errors]
     for each in sorted(counted, key=lambda each: -SEVERITIES.index(each.severity)):
         lines.append(_annotation(each, names.get(each.rule, "")))
-    return "\n".join([*lines, _closing(report)]) + "\n"
+    return "\n".join([*lines, _closing(report), *filter(None, [gone(report)])]) + "\n"
 
 
 def _annotation(finding: Finding, name: str) -> str:
@@ -54,8 +54,8 @@ def _escaped(text: str, further: str = "") -> str:
 def _closing(report: Report) -> str:
     summary = report.summary
     text = f"cutlint: {counts(summary.findings)}"
-    if summary.suppressed:
-        text += f", {summary.suppressed:,} suppressed"
+    if uncounted(report):
+        text += f", {uncounted(report)}"
     if any(number > SHOWN for number in summary.findings.values()):
         text += f"; GitHub shows {SHOWN} annotations of each kind, this log has them all"
     return text

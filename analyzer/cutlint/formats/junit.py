@@ -1,7 +1,7 @@
 """The report as JUnit's XML, for Jenkins and other CI that shows tests: a suite for each rule, a test for each finding.
 
-What fails here is what makes the exit code 1; findings below ``--fail-on`` pass and say what they have to say, suppressed
-ones are skipped tests. The elements and attributes are those of junit-10.xsd of Jenkins' xunit plugin.
+What fails here is what makes the exit code 1; findings below ``--fail-on`` pass and say what they have to say, those that do
+not count are left out. The elements and attributes are those of junit-10.xsd of Jenkins' xunit plugin.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from cutlint.wording import advice, headline, place, seen
 def render(report: Report) -> str:
     """The document: first a suite of what had to be done at all, then one a rule, in the order of the report."""
     names = {rule.id: f"{rule.id} {rule.name}: {rule.summary}" for rule in report.rules}
-    names |= {each.rule: each.rule for each in report.findings if each.rule not in names}
+    counted = [each for each in report.findings if each.suppressed is None]
+    names |= {each.rule: each.rule for each in counted if each.rule not in names}
     by_rule: dict[str, list[Finding]] = {rule: [] for rule in names}
-    for each in report.findings:
+    for each in counted:
         by_rule[each.rule].append(each)
     suites = [_suite("cutlint", _run(report.errors))]
     suites += [_suite(names[rule], _tests(rule, found, report)) for rule, found in by_rule.items()]
@@ -64,11 +65,7 @@ def _tests(rule: str, findings: Sequence[Finding], report: Report) -> list[Eleme
         names[name] += 1
         test = _test(rule, name if names[name] == 1 else f"{name} ({names[name]})")
         text = "\n".join([f"{place(each)}: {headline(each)}", *advice(each), *seen(each)])
-        if each.suppressed is not None:
-            SubElement(
-                test, "skipped", type=each.suppressed.kind, message=printable(each.suppressed.reason)
-            ).text = text
-        elif fails([each], report.fail_on):
+        if fails([each], report.fail_on):
             SubElement(test, "failure", type=each.severity, message=headline(each)).text = text
         else:
             SubElement(test, "system-out").text = f"{each.severity}: {text}"

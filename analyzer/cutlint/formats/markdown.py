@@ -10,7 +10,7 @@ from collections import Counter
 from cutlint.printable import markdown
 from cutlint.records import Finding
 from cutlint.report import Report
-from cutlint.wording import count, counts, groups, place
+from cutlint.wording import count, counts, gone, groups, place, uncounted
 
 LIMIT = 65_536  # characters of a comment
 PLACES = 4  # listed in a row before the rest is counted
@@ -71,8 +71,10 @@ def _closing(report: Report, left: list[Finding]) -> list[str]:
     if left:
         by_severity = counts(Counter(each.severity for each in left))
         lines.append(f"Left out, for a comment holds {LIMIT:,} characters: {by_severity}.  ")
-    if report.summary.suppressed:
-        lines.append(f"Suppressed: {count(report.summary.suppressed, 'finding')}.  ")
+    if uncounted(report):
+        lines.append(f"Not listed: {uncounted(report)}.  ")
+    if gone(report):
+        lines.append(f"{markdown(gone(report))}.  ")
     targets = ", ".join(markdown(target.compute_capability) for target in report.targets)
     if targets:
         lines.append(f"Checked against {targets}.")

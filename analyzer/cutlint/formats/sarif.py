@@ -17,7 +17,7 @@ from urllib.parse import quote
 from cutlint.printable import json_document, markdown, printable
 from cutlint.records import SEVERITIES, Finding, Location, Range, Suppression
 from cutlint.report import Report, RuleReport
-from cutlint.wording import advice, count, counts, headline
+from cutlint.wording import advice, count, counts, gone, headline
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 RESULTS = 25_000  # GitHub refuses a run with more,
@@ -58,6 +58,10 @@ def _run(report: Report, findings: Sequence[Finding], left: Sequence[Finding]) -
     if any(each.suppressed for each in report.findings):  # then every result has to say (3.27.23)
         for result in results:
             result.setdefault("suppressions", [])
+    if report.baseline is not None:
+        for each, result in zip(findings, results, strict=True):
+            known = each.suppressed is not None and each.suppressed.kind == "baseline"
+            result["baselineState"] = "unchanged" if known else "new"
     driver = {
         "name": report.tool.name,
         "version": report.tool.version,
@@ -80,6 +84,8 @@ def _invocation(report: Report, results: int, left: Sequence[Finding]) -> Json:
         what = counts(Counter(each.severity for each in left))
         limits = f"{RESULTS:,} results a run and {PACKED:,} B a packed file"
         notes.append(("warning", f"{count(len(left), 'finding')} left out ({what}), for GitHub takes {limits}"))
+    if gone(report):
+        notes.append(("note", gone(report)))
     if results > SHOWN:
         notes.append(("note", f"GitHub shows {SHOWN:,} of these {results:,} results, the most severe"))
     return {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cutlint.printable import printable
 from cutlint.records import Finding
 from cutlint.report import Report
-from cutlint.wording import count, counts, groups, place
+from cutlint.wording import count, counts, gone, groups, place, uncounted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,10 +75,11 @@ def _group(group: list[Finding], console: Console) -> None:
 
 def _closing(report: Report) -> str:
     summary = report.summary
-    found = counts(summary.findings).capitalize()
+    found = ", ".join(each for each in (counts(summary.findings).capitalize(), uncounted(report)) if each)
     sized = f"{summary.sized + summary.refused:,} of {count(summary.instantiations, 'instantiation')} sized"
     targets = ", ".join(target.compute_capability for target in report.targets)
-    return f"{found}. {sized}" + (f", checked against {targets}." if targets else ".")
+    closing = f"{found}. {sized}" + (f", checked against {targets}." if targets else ".")
+    return "\n".join(each for each in (closing, gone(report)) if each)
 
 
 def _statistics(report: Report) -> list[str]:
@@ -96,6 +97,7 @@ def _statistics(report: Report) -> list[str]:
         ("Findings that count", sum(summary.rules.values())),
         *((f"  {printable(names.get(rule, rule))}", number) for rule, number in summary.rules.items()),
         ("Findings suppressed", summary.suppressed),
+        ("Findings in the baseline", summary.known),
     ]
     width = max(len(label) for label, _ in rows)
     figures = max(len(f"{number:,}") for _, number in rows)
