@@ -7,14 +7,14 @@ differences: a directive counts in comments only, and ``NOLINT`` on any line of 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from cutlint import cpp
 from cutlint.records import Position, Range
 
-_DIRECTIVE = re.compile(rb"NOLINT([A-Za-z]*)(?:\(([^\n)]*)\))?")
+_DIRECTIVE = re.compile(rb"NOLINT([A-Za-z]*)(?:\(([^\n)]{0,1000})\))?")
 _KINDS = (b"", b"NEXTLINE", b"BEGIN", b"END")
 
 
@@ -60,7 +60,7 @@ def scan(data: bytes) -> list[Directive]:
     """The directives in the text `data`: blocks with their ends, and what is unmatched, as such."""
     if b"NOLINT" not in data:
         return []
-    source = cpp.Source("", data)
+    position = _positions(data)
     found: list[Directive] = []
     for start, end in cpp.comments(data):
         matches = [each for each in _DIRECTIVE.finditer(data, start, end) if each[1] in _KINDS]
@@ -77,10 +77,28 @@ def scan(data: bytes) -> list[Directive]:
                     kind="NOLINT" + match[1].decode(),
                     words=words,
                     reason=_reason(data[match.end() : stop]),
-                    range=source.range(match.start(), match.end()),
+                    range=Range(position(match.start()), position(match.end())),
                 )
             )
     return _paired(found)
+
+
+def _positions(data: bytes) -> Callable[[int], Position]:
+    """The position of a byte offset, asked for in rising order: linear in all, however long a line is."""
+    last, line, character = 0, 0, 0
+
+    def at(offset: int) -> Position:
+        nonlocal last, line, character
+        between = data[last:offset]
+        newlines = between.count(b"\n")
+        if newlines:
+            line, character = line + newlines, 0
+            between = between[between.rindex(b"\n") + 1 :]
+        character += len(between.decode("utf-8", "replace").encode("utf-16-le")) // 2
+        last = offset
+        return Position(line, character)
+
+    return at
 
 
 def _reason(rest: bytes) -> str:

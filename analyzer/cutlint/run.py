@@ -146,7 +146,8 @@ def judge(
         (collect(analysis, rules, targets, paths, _reach(analysis, rules, targets, progress)), analysis, paths)
         for analysis, paths in results
     ]
-    judging = suppress.Ruling(standard.known, rules, date.today())
+    whole = not request.sources or not all((request.cwd / name).is_file() for name in request.sources)
+    judging = suppress.Ruling(standard.known, rules, date.today(), whole)
     decided = suppress.decide(groups, configured, judging, request.texts, _spelled(request))
     found = setting.without_ignored_files(
         decided, configured.settings.per_file_ignores, standard.known, request.cwd, configured.folder

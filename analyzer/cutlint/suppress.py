@@ -48,11 +48,13 @@ class Judged(msgspec.Struct, frozen=True):
 
 
 class Ruling(msgspec.Struct, frozen=True):
-    """What suppressions are judged by: every rule `known`, those that were `applied`, and the day."""
+    """What suppressions are judged by: every rule `known`, those that were `applied`, the day, and whether more than single
+    files were looked at (`whole`), so that an unused entry of the configuration means something."""
 
     known: tuple[Rule, ...]
     applied: tuple[Rule, ...]
     today: date
+    whole: bool = True
 
 
 Group = tuple[Sequence[Finding], Analysis, Spelling]
@@ -94,8 +96,7 @@ def decide(
                     reason = reason or Suppression("configuration", allow.reason)
             result.append(finding if reason is None else msgspec.structs.replace(finding, suppressed=reason))
         judged += _judged_comments(comments, hits, ruling)
-    whole = any(analysis.checkout.root.is_dir() for _, analysis, _ in groups)
-    judged += _judged_entries(configured, used, expired, ruling, paths, whole)
+    judged += _judged_entries(configured, used, expired, ruling, paths)
     return [*result, *_findings(judged, ruling)]
 
 
@@ -187,9 +188,8 @@ def _judged_entries(
     expired: Counter[int],
     ruling: Ruling,
     paths: Callable[[str], str],
-    whole: bool,
 ) -> list[Judged]:
-    """The entries of the configuration; `whole`: not only single files were looked at, so unused ones mean something."""
+    """The entries of the configuration."""
     if configured.file is None:
         return []
     file, lines = paths(str(configured.file)), _lines(configured.file)
@@ -204,7 +204,7 @@ def _judged_entries(
             unused = tuple(
                 word
                 for word in allow.words
-                if whole
+                if ruling.whole
                 and (index, word) not in used
                 and _applied(ruling, lambda rule, word=word: named((word,), rule) is not None)  # type: ignore[misc]
             )
