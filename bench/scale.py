@@ -1,8 +1,9 @@
 """Times cutlint on many instantiations: `python bench/scale.py flashinfer-python==0.7.4 [TIMES...]`.
 
-For each of TIMES (default 1, 10 and 100) the release's generated files are written that often, each copy with other tiles (N
-from 8 to 256, K up to eight times as large), so that no two copies say the same but for the fused Sm80 kernels, which have no
-such tile. Then one cold process checks them all. Printed are its time and the memory of the largest process at its peak.
+For each of TIMES (default 1, 10 and 100) the release's generated files are written that often, each copy with other tiles
+(N from 8 to 256, K up to eight times as large), so that no two copies say the same but for the fused Sm80 kernels, which
+have no such tile. Then one cold process checks them all. Printed are its time and the memory of the largest process at its
+peak.
 """
 
 from __future__ import annotations
