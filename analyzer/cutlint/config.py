@@ -17,6 +17,7 @@ from cutlint.evaluate import ELEMENT_BITS, Type, Value
 from cutlint.expression import NotUnderstood
 
 Shape = tuple[int, int, int]
+MAX_STAGES = 1000  # each has two barriers of 8 B and a slice: no shared memory holds as many
 
 
 class Operand(msgspec.Struct, frozen=True):
@@ -414,7 +415,10 @@ def _output(element: Value, layout: Value, alignment: Value) -> Output:
 def _stage_count(value: Value) -> StageCount:
     if isinstance(value, Type):
         if value.name == "StageCount" and len(value.arguments) == 1:
-            return StageCount(stages=_number(value.arguments[0]))
+            stages = _number(value.arguments[0])
+            if not 0 <= stages <= MAX_STAGES:
+                raise NotUnderstood(f"{stages} is not a number of stages")
+            return StageCount(stages=stages)
         if value.name == "StageCountAuto":
             return StageCount(carveout=0)
         if value.name == "StageCountAutoCarveout" and len(value.arguments) == 1:

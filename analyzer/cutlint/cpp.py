@@ -9,6 +9,7 @@ whether a ``<`` opens a template argument list.
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache, cached_property
@@ -20,6 +21,10 @@ from tree_sitter import Language, Node, Parser, Tree
 from cutlint.records import Position, Range
 
 MAX_DEPTH = 400  # a tree deeper than this is not walked: nobody's launcher is, a hostile one may be
+MAX_TOKENS = 4096  # that stand side by side and form nothing
+PATIENCE = 10.0  # seconds of this process to parse one file: launchers take 0.02
+QUICK = 2**14  # bytes of text that nothing makes slow
+MAX_OPEN = 1000  # brackets that are open at once
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -78,8 +83,49 @@ def _parser() -> Parser:
 
 
 def parse(data: bytes) -> Tree:
-    """The syntax tree of `data`. Never fails: what is not C++ becomes ERROR nodes."""
-    return _parser().parse(data)
+    """The syntax tree of `data`. Never fails: what is not C++ becomes ERROR nodes. Text that could keep the parser busy for
+    minutes, or does for `PATIENCE`, has the tree of a text without anything: see `given_up`."""
+    if len(data) < QUICK:
+        return _parser().parse(data)
+    if _tiring(data):
+        return _parser().parse(b"")
+    deadline = time.process_time() + PATIENCE
+    try:
+        return _parser().parse(
+            lambda offset, point: data[offset : offset + 2**16],
+            progress_callback=lambda offset, error: time.process_time() > deadline,
+        )
+    except ValueError:  # stopped by the callback
+        _parser().reset()
+        return _parser().parse(b"")
+
+
+def given_up(root: Node, data: bytes) -> bool:
+    """Whether `root` is not the tree of `data` because parsing that would take too long."""
+    return root.end_byte == 0 and len(data) >= QUICK and not data.isspace()
+
+
+def _tiring(data: bytes) -> bool:
+    """Whether so many brackets are open at once in `data` that the parser would take quadratic time."""
+    depth = angles = 0
+    for match in _BRACKETS.finditer(data):
+        character = match.group()
+        if character in b"([{":
+            depth += 1
+        elif character in b")]}":
+            depth = max(0, depth - 1)
+        elif character == b"<":
+            angles += 1
+        elif character == b">":
+            angles = max(0, angles - 1)
+        if character in b"{};":  # a comparison is no bracket: none lasts longer than a statement
+            angles = 0
+        if max(depth, angles) > MAX_OPEN:
+            return True
+    return False
+
+
+_BRACKETS = re.compile(rb"[(){}\[\]<>;]")
 
 
 def descendants(node: Node, *types: str) -> Iterator[Node]:
@@ -147,18 +193,18 @@ def join_continuations(data: bytes) -> bytes:
 
 def tokens(node: Node, data: bytes) -> Iterator[Token]:
     """The leaf tokens below `node` in order, comments left out."""
-    stack = [node]
+    stack = [(node, "")]  # with the parent's type: asked of tree-sitter, that costs a walk from the root
     while stack:
-        current = stack.pop()
-        if current.type == "comment":
+        current, parent = stack.pop()
+        kind = current.type
+        if kind == "comment":
             continue
-        if current.child_count and current.type not in ("string_literal", "char_literal"):
-            stack.extend(reversed(current.children))
+        if current.child_count and kind not in ("string_literal", "char_literal"):
+            stack.extend((child, kind) for child in reversed(current.children))
             continue
         text = data[current.start_byte : current.end_byte].decode("utf-8", "replace")
         if text.strip():
-            parent = current.parent
-            template = text in "<>" and parent is not None and parent.type.startswith("template_")
+            template = text in "<>" and parent.startswith("template_")
             if text[0] in "+-" and text[1:2].isdigit():  # tree-sitter takes a sign into the number
                 yield Token(text[0], current.start_byte)
                 yield Token(text[1:], current.start_byte + 1)
@@ -217,31 +263,51 @@ def guard_at(offset: int, found: list[Guard]) -> str | None:
 
 
 def depth_exceeds(node: Node, limit: int = MAX_DEPTH) -> bool:
-    """Whether the tree below `node` is deeper than `limit`, found without recursion."""
+    """Whether the tree below `node` is deeper than `limit`, or wider than anybody's code with tokens that form nothing;
+    found without recursion."""
     stack = [(node, 0)]
     while stack:
         current, depth = stack.pop()
         if depth > limit:
             return True
-        stack.extend((child, depth + 1) for child in current.children if child.child_count)
+        children = current.children
+        if len(children) > MAX_TOKENS and _longest_run(children) > MAX_TOKENS:
+            return True
+        stack.extend((child, depth + 1) for child in children if child.child_count)
     return False
+
+
+def _longest_run(children: list[Node]) -> int:
+    """How many tokens without a name stand side by side."""
+    longest = run = 0
+    for child in children:
+        run = 0 if child.is_named else run + 1
+        longest = max(longest, run)
+    return longest
+
+
+MAX_ARGUMENTS = 4096  # of a macro call: launchers' macros take 17
+MAX_CALL = 64 * 1024  # bytes of a macro call
+MAX_PARENTHESES = 32  # that are open at once in a macro call
 
 
 _COMMAS = re.compile(rb"[(),]")
 
 
-def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[list[tuple[int, int]], int] | None:
+def call_arguments(blanked: bytes, opening: int) -> tuple[list[tuple[int, int]], int] | str:
     """Byte spans of the arguments of a macro call whose ``(`` is at `opening`, and the offset past its ``)``.
 
-    Splits as the preprocessor does: at commas outside parentheses, so ``<a, b>`` counts as two. None when the
-    ``)`` is missing or there are more than `limit` arguments.
+    Splits as the preprocessor does: at commas outside parentheses, so ``<a, b>`` counts as two. Where there is no such
+    call, why: the ``)`` is missing, or it is larger than anybody's.
     """
     depth, start = 0, opening + 1
     spans: list[tuple[int, int]] = []
-    for match in _COMMAS.finditer(blanked, opening):
+    for match in _COMMAS.finditer(blanked, opening, opening + MAX_CALL):
         character = match.group()
         if character == b"(":
             depth += 1
+            if depth > MAX_PARENTHESES:
+                return f"has parentheses nested more than {MAX_PARENTHESES} deep"
         elif character == b")":
             depth -= 1
             if depth == 0:
@@ -250,6 +316,8 @@ def call_arguments(blanked: bytes, opening: int, limit: int = 4096) -> tuple[lis
         elif depth == 1:
             spans.append((start, match.start()))
             start = match.end()
-            if len(spans) > limit:
-                return None
-    return None
+            if len(spans) >= MAX_ARGUMENTS:
+                return f"has more than {MAX_ARGUMENTS:,} arguments"
+    if len(blanked) > opening + MAX_CALL:
+        return f"has no closing parenthesis within {MAX_CALL:,} bytes"
+    return "has no closing parenthesis (a truncated file?)"

@@ -14,7 +14,18 @@ from typing import Union
 
 import msgspec
 
-from cutlint.expression import Call, Expression, Literal, Name, NotUnderstood, Operation, Part, Unreadable, names
+from cutlint.expression import (
+    Call,
+    Expression,
+    Literal,
+    Name,
+    NotUnderstood,
+    Operation,
+    Part,
+    Unreadable,
+    fitting,
+    names,
+)
 
 Value = Union["Type", int, bool, str]
 
@@ -358,12 +369,11 @@ class Scope:
             if (literal := _STATIC_INTEGER.fullmatch(name)) is not None:
                 return int(literal.group(1))
             return Type(_SAME_TYPE.get(name, name))
-        trait = _TRAITS.get(name)
-        if trait is not None:
-            return trait(arguments, offset)
-        if name in ("Int", "C", "constant", "integral_constant"):
+        if name in _TRAITS:
+            return _trait(name, arguments, offset)
+        if name in ("Int", "C", "constant", "integral_constant") and arguments:
             return arguments[-1]
-        return Type(_SAME_TYPE.get(name, name), arguments)
+        return _light(Type(_SAME_TYPE.get(name, name), arguments), offset)
 
     # -- operators and calls
 
@@ -409,6 +419,12 @@ class Scope:
         if function is None:
             raise NotUnderstood(f"the function '{last.text}' is not known to cutlint", call.offset)
         template = tuple(self.evaluate(each) for each in last.arguments or ())
+        if (
+            not values
+            or (len(values) != 2 and last.text not in _ONE_OR_MORE)
+            or (last.text in _TAGGED and not template)
+        ):
+            raise NotUnderstood(f"'{last.text}' of {len(values)} arguments", call.offset)
         return function(template, values, call.offset)
 
     def _size(self, value: Value, offset: int) -> Value:
@@ -427,20 +443,42 @@ def _trait_member(owner: Type, text: str, arguments: tuple[Value, ...], offset: 
     if text == "value" and owner.name == "sizeof_bits":
         return _bits(owner.arguments, offset)
     if text == "value" and owner.name in ("is_same", "is_void"):
-        return bool(_TRAITS[f"{owner.name}_v"](owner.arguments, offset))
+        return bool(_trait(f"{owner.name}_v", owner.arguments, offset))
     if text == "type" and owner.name == "conditional":
         return _conditional(owner.arguments, offset)
     if text == "type" and owner.name == "LayoutTranspose" and len(owner.arguments) == 1:
         layout = owner.arguments[0]
         if isinstance(layout, Type) and layout.name in _TRANSPOSED:
             return msgspec.structs.replace(layout, name=_TRANSPOSED[layout.name])
-    if text == "type" and owner.name == "TllmToCutlassTypeAdapter":
+    if text == "type" and owner.name == "TllmToCutlassTypeAdapter" and owner.arguments:
         inner = owner.arguments[0]
         if isinstance(inner, Type) and not inner.pointers:
             return Type(CUTLASS_ELEMENT.get(inner.name, inner.name), inner.arguments, inner.owner)
     if text == "kMinComputeCapability" and (arch := _ARCH_TAG.fullmatch(owner.name)) is not None:
         return int(arch.group(1))
     return Type(text, arguments, owner)
+
+
+MAX_PARTS = 10_000  # of a type: a kernel's has some hundred
+
+
+def _light(value: Type, offset: int) -> Type:
+    """`value`, if it is not one that doubles with every alias: such a type could not be compared or written."""
+    count, stack = 0, [value]
+    while stack:
+        current = stack.pop()
+        count += 1
+        if count > MAX_PARTS:
+            raise NotUnderstood(f"a type of more than {MAX_PARTS:,} parts", offset)
+        stack.extend(each for each in (*current.arguments, current.owner) if isinstance(each, Type))
+    return value
+
+
+def _trait(name: str, arguments: tuple[Value, ...], offset: int) -> Value:
+    """The trait `name` of `arguments`, if that is as many as it takes."""
+    if len(arguments) != (2 if name == "is_same_v" else 1):
+        raise NotUnderstood(f"'{name}' of {len(arguments)} arguments", offset)
+    return _TRAITS[name](arguments, offset)
 
 
 def _conditional(arguments: tuple[Value, ...], offset: int) -> Value:
@@ -532,7 +570,22 @@ def _size(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -
 
 def _shape_div(template: tuple[Value, ...], values: tuple[Value, ...], offset: int) -> Value:
     left, right = (_elements(each, offset) for each in values)
-    return Type("Shape", tuple(-(-_number(a, offset) // _number(b, offset)) for a, b in zip(left, right, strict=True)))
+    if len(left) != len(right):
+        raise NotUnderstood(f"a shape of {len(left)} divided by one of {len(right)}", offset)
+    return Type(
+        "Shape",
+        tuple(_ceil_div(_number(a, offset), _number(b, offset), offset) for a, b in zip(left, right, strict=True)),
+    )
+
+
+def _ceil_div(a: int, b: int, offset: int) -> int:
+    if b == 0:
+        raise NotUnderstood("division by zero", offset)
+    return -(-a // b)
+
+
+def _divided_up(values: tuple[Value, ...], offset: int) -> int:
+    return _ceil_div(_number(values[0], offset), _number(values[1], offset), offset)
 
 
 def _fold(choose: Callable[[int, int], int]) -> Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]:
@@ -552,6 +605,9 @@ def _epilogue_routing(template: tuple[Value, ...], values: tuple[Value, ...], of
     return Type("EpilogueRouting", (*template, *values))
 
 
+_ONE_OR_MORE = frozenset({"size", "get", "shape", "hasZero", "EpilogueRouting"})  # the others take two arguments
+_TAGGED = frozenset({"EpilogueRouting"})  # take a template argument
+
 _FUNCTIONS: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...], int], Value]] = {
     "size": _size,
     "get": _size,
@@ -563,8 +619,8 @@ _FUNCTIONS: dict[str, Callable[[tuple[Value, ...], tuple[Value, ...], int], Valu
     "min": _fold(min),
     "const_max": _fold(max),
     "const_min": _fold(min),
-    "ceil_div": _fold(lambda a, b: -(-a // b)),
-    "round_up": _fold(lambda a, b: -(-a // b) * b),
+    "ceil_div": lambda template, values, offset: _divided_up(values, offset),
+    "round_up": lambda template, values, offset: _divided_up(values, offset) * _number(values[1], offset),
 }
 
 
@@ -574,7 +630,7 @@ def _truth(value: Value, offset: int) -> bool:
 
 def _number(value: Value, offset: int) -> int:
     if isinstance(value, Type) and value.name in ("is_same", "is_void"):
-        value = _TRAITS[f"{value.name}_v"](value.arguments, offset)
+        value = _trait(f"{value.name}_v", value.arguments, offset)
     if isinstance(value, (int, bool)):
         return int(value)
     raise NotUnderstood(f"'{value}' is not a constant that cutlint knows", offset)
@@ -601,7 +657,7 @@ def _binary(operator: str, left: int, right: int, offset: int) -> Value:
         return abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1)
     if operator == "%":
         return abs(left) % abs(right) * (1 if left >= 0 else -1)
-    return _BINARY[operator](left, right)
+    return fitting(_BINARY[operator](left, right), offset)
 
 
 _BINARY: dict[str, Callable[[int, int], int | bool]] = {

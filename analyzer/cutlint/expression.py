@@ -6,6 +6,7 @@ only known when it is evaluated. The grammar is the part of [expr] and [temp.arg
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -13,13 +14,15 @@ import msgspec
 from cutlint.cpp import Token
 
 MAX_NESTING = 100
+MAX_MESSAGE = 500  # characters
 
 
 class NotUnderstood(Exception):
-    """C++ that cutlint cannot read or evaluate. `offset` is the byte where it stands, if known."""
+    """C++ that cutlint cannot read or evaluate. `offset` is the byte where it stands, if known. Of a message with types
+    that fill pages, the beginning and the end are kept."""
 
     def __init__(self, message: str, offset: int | None = None) -> None:
-        super().__init__(message)
+        super().__init__(message if len(message) <= MAX_MESSAGE else f"{message[:300]} … {message[-100:]}")
         self.offset = offset
 
 
@@ -154,7 +157,7 @@ class _Parser:
             return inner
         if text is None:
             raise self.surprise()
-        if text[0].isdigit():
+        if text[0] in "0123456789":
             self.index += 1
             return Literal(_integer(text, offset), offset)
         if text in ("true", "false"):
@@ -216,10 +219,27 @@ class _Parser:
 
 
 def _integer(text: str, offset: int) -> int:
-    try:
-        return int(text.replace("'", "").rstrip("uUlLzZ"), 0)
-    except ValueError:
-        raise NotUnderstood(f"'{text[:40]}' is not an integer", offset) from None
+    digits = text.replace("'", "").rstrip("uUlLzZ")
+    kind = _INTEGER.fullmatch(digits)
+    if kind is None:
+        raise NotUnderstood(f"'{text[:40]}' is not an integer", offset)
+    if len(digits) > 70:  # 64 binary digits and what stands before them
+        digits = str(2**64)
+    return fitting(int(digits, 8 if kind.group(1) else 0), offset)
+
+
+_INTEGER = re.compile("0[xX][0-9a-fA-F]+|0[bB][01]+|(0[0-7]+)|[1-9][0-9]*|0")
+
+
+def fitting(value: int, offset: int | None) -> int:
+    """`value`, if it is one that C++ has a type for.
+
+    Raises:
+        NotUnderstood: when it is not: the program is ill-formed then, [lex.icon] and [expr.const].
+    """
+    if not -(2**63) <= value < 2**64:
+        raise NotUnderstood("an integer that does not fit into 64 bits", offset)
+    return value
 
 
 def names(expression: Expression) -> list[str]:

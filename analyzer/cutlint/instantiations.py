@@ -18,8 +18,9 @@ import msgspec
 from cutlint import cpp
 from cutlint.records import Instantiation, Problem
 
-MAX_BYTES = 16 * 2**20  # the largest generated file of any release is below 20 KB
+MAX_BYTES = 2**20  # the largest generated file of any release is below 20 KB
 MAX_HEAD = 2**16  # bytes of one explicit instantiation
+MAX_PROBLEMS = 100  # in one file: a file that is wrong everywhere is one problem
 
 
 def read(path: Path, macros: frozenset[str] = frozenset()) -> tuple[list[Instantiation], list[Problem]]:
@@ -62,6 +63,12 @@ def scan(path: Path, data: bytes, macros: frozenset[str] = frozenset()) -> tuple
             found.append(result)
         elif result is not None:
             problems.append(msgspec.structs.replace(result, unread="invocation"))
+            if len(problems) == MAX_PROBLEMS:
+                reason = (
+                    f"more than {MAX_PROBLEMS - 1} of its instantiations cannot be read; the rest of the file is not"
+                )
+                problems.append(Problem(str(path), reason, result.range, unread="file"))
+                break
     return found, problems
 
 
@@ -102,9 +109,8 @@ def _macro(
         where = source.range(*match.span())
         return Problem(str(path), f"{name} is not followed by arguments (a truncated file?)", where)
     call = cpp.call_arguments(blanked, opening.end() - 1)
-    if call is None:
-        where = source.range(*match.span())
-        return Problem(str(path), f"the invocation of {name} has no closing parenthesis (a truncated file?)", where)
+    if isinstance(call, str):
+        return Problem(str(path), f"the invocation of {name} {call}", source.range(*match.span()))
     spans, end = call
     semicolon = _SEMICOLON.match(blanked, end)
     arguments = tuple(_folded(blanked, start, stop) for start, stop in spans)

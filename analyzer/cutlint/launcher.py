@@ -79,6 +79,7 @@ class Launcher:
         )  # fmt: skip
         self._shared = {True: Shared(), False: Shared()}
         self._needs_cache: dict[str, tuple[str, ...]] = {}
+        self._mentions_cache: dict[str, frozenset[str]] = {}
 
     @property
     def is_macro(self) -> bool:
@@ -196,20 +197,27 @@ class Launcher:
         message = f"{self.name} takes {len(wanted)} arguments ({', '.join(wanted)}), this invocation has {what}"
         return Problem(str(instantiation.file), message, instantiation.range)
 
-    def _needs(self, name: str, seen: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    def _needs(self, name: str) -> tuple[str, ...]:
         """The parameters that the value of `name` depends on."""
         if name not in self._needs_cache:
-            definition = self._scope_definitions[name]
             found: set[str] = set()
-            for part in names(definition.value):
-                if part in self.parameters:
-                    found.add(part)
-                elif part in self._scope_definitions and part != name and part not in seen:
-                    found.update(self._needs(part, seen | {name}))
-            if seen:  # part of a longer walk that may have been cut short at a cycle: not kept
-                return tuple(sorted(found))
+            seen, pending = {name}, [name]
+            while pending:
+                for part in self._mentions(pending.pop()):
+                    if part in self.parameters:
+                        found.add(part)
+                    elif part not in seen:
+                        seen.add(part)
+                        pending.append(part)
             self._needs_cache[name] = tuple(sorted(found))
         return self._needs_cache[name]
+
+    def _mentions(self, name: str) -> frozenset[str]:
+        """The parameters and definitions that the definition of `name` names."""
+        if name not in self._mentions_cache:
+            known = {*names(self._scope_definitions[name].value)}
+            self._mentions_cache[name] = frozenset(known & {*self.parameters, *self._scope_definitions})
+        return self._mentions_cache[name]
 
 
 @lru_cache(maxsize=4096)
@@ -217,7 +225,10 @@ def argument(text: str) -> Expression:
     """A macro argument's text as an expression."""
     data = text.encode()
     statement = b"using argument = " + data + b";"
-    found = parse(list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1])
+    root = cpp.parse(statement).root_node
+    if cpp.given_up(root, statement):
+        raise NotUnderstood("an argument is nested deeper than any that is meant")
+    found = parse(list(cpp.tokens(root, statement))[3:-1])
     if isinstance(found, Operation) and len(found.operands) > 1:
         raise NotUnderstood(f"the argument '{text[:80]}' is not one value: the preprocessor puts it in as text")
     return found

@@ -32,7 +32,7 @@ def read(path: Path, headers: Headers, data: bytes | None = None) -> tuple[list[
     source = cpp.Source(str(path), data)
     text = cpp.blank_comments_only(cpp.join_continuations(data))  # tree-sitter ends a macro at its first comment
     root = cpp.parse(text).root_node
-    if cpp.depth_exceeds(root):
+    if cpp.given_up(root, text) or cpp.depth_exceeds(root):
         return [], [Problem(str(path), "is nested deeper than any launcher is")]
     file = File(source, text, definitions_at_file_level(root.named_children, text), headers)
     launchers, problems = _macros(file, root)

@@ -209,10 +209,10 @@ def _once(text: str, macros: dict[str, Macro]) -> str:
         if macro.parameters is not None:
             blanked = text.encode("utf-8", "replace") if blanked is None and text.isascii() else blanked
             opening = re.compile(r"\s*\(").match(text, end)
-            call = None
-            if opening is not None and blanked is not None:
-                call = cpp.call_arguments(blanked, opening.end() - 1)
-            if call is None:
+            if opening is None or blanked is None:
+                continue
+            call = cpp.call_arguments(blanked, opening.end() - 1)
+            if isinstance(call, str):
                 continue
             spans, end = call
             arguments = tuple(" ".join(text[start:stop].split()) for start, stop in spans)
