@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 RELEASE := flashinfer-python==0.7.4
 
-.PHONY: agree demo test lint bench schema clean
+.PHONY: agree demo test lint bench schema rules clean
 
 # Lints a real FlashInfer release. cutlint finds what will not run and exits with 1, which is what is shown here.
 demo: $(VENV)/installed
@@ -42,3 +42,7 @@ schema: $(VENV)/installed
 	$(VENV)/bin/python -c "import json, cutlint.tactics as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-tactics.schema.json
 	$(VENV)/bin/python -c "import json, cutlint.diff as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-diff.schema.json
 	$(VENV)/bin/python -c "import json, cutlint.fitting as r; print(json.dumps(r.schema(), indent=2))" > reports/cutlint-fit.schema.json
+
+# docs/rules.md, made from rules/.
+rules: $(VENV)/installed
+	$(VENV)/bin/python docs/rules.py > docs/rules.md

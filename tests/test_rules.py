@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -91,3 +93,9 @@ def test_rules_speak_only_of_their_scopes_facts() -> None:
 def test_missing_folder_of_rules() -> None:
     with pytest.raises(CutlintError, match="no such folder"):
         load([FIXTURES / "nowhere"])
+
+
+def test_the_page_of_rules_is_made_from_them() -> None:
+    docs = Path(__file__).parent.parent / "docs"
+    made = subprocess.run([sys.executable, docs / "rules.py"], check=True, capture_output=True, timeout=60)
+    assert made.stdout.decode() == (docs / "rules.md").read_text(encoding="utf-8"), "make rules writes it anew"

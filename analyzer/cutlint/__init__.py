@@ -28,10 +28,11 @@ def check(
     """Check generated instantiations, as ``cutlint check`` does, without a configuration file.
 
     Each of `sources` is a FlashInfer or TensorRT-LLM checkout, a flashinfer package's folder, a folder or a file of
-    generated .cu, or a release to download (``"flashinfer-python==0.7.4"``); without any, the checkout around the current folder or
-    the installed flashinfer. `checkout` has launchers and CUTLASS where the source has none. `target` names GPUs
+    generated .cu, or a release to download (``"flashinfer-python==0.7.4"``); without any, the checkout around the current
+    folder or the installed flashinfer. `checkout` has launchers and CUTLASS where the source has none. `target` names GPUs
     (``"rtx-5090"``, ``"12.0"``; all by default), `select` and `ignore` rules by id or its beginning, `engine` who computes
-    footprints. `generate` runs the checkout's own ``generate_kernels.py``; nothing of a checkout runs without it.
+    footprints. `generate` runs the checkout's own ``generate_kernels.py``; nothing of a checkout runs without it, but a
+    release named by requirement implies it.
 
     The report lists every instantiation: sizes are in bytes of shared memory per thread block (``sizeof`` the kernel's
     SharedStorage, what a launch asks for), tiles in elements as (M, N, K), positions zero-based. A figure that is not known
