@@ -21,7 +21,8 @@ def _lines() -> Iterator[str]:
     yield "|---|---|---|---|"
     rules = load()
     for rule in rules:
-        yield f"| [{rule.id}](#{rule.id.lower()}) | {rule.name} | {rule.severity} | {rule.summary.replace('|', chr(92) + '|')} |"
+        summary = rule.summary.replace("|", "\\|")
+        yield f"| [{rule.id}](#{rule.id.lower()}) | {rule.name} | {rule.severity} | {summary} |"
     for rule in rules:
         yield from _rule(rule)
 

@@ -25,7 +25,7 @@ def test_the_records_of_the_json_report(tmp_path: Path, monkeypatch: pytest.Monk
         "check", "kernels.cu", "--checkout", CHECKOUT, "--target", "rtx-5090", "--format", "json", "--all", cwd=tmp_path
     )
     assert json.loads(msgspec.json.encode(report)) == json.loads(done.stdout)
-    assert [each.footprint.total for each in report.instantiations if each.footprint][0] == 102_400
+    assert next(each.footprint.total for each in report.instantiations if each.footprint) == 102_400
     assert len(report.instantiations) == 2
     assert [each.rule for each in report.findings if each.severity == "error"] == ["CUT101"]
 
