@@ -316,6 +316,8 @@
       ...row.decisions.map(([file, at, column, message]) => [text(message), place(file, at, column)]),
       known && ["stage-count type", element("code", {}, text(known.stage_count))],
       known && ["kernel schedule", element("code", {}, text(known.kernel_schedule))],
+      known && known.resolved_schedule !== known.kernel_schedule &&
+        ["which the builder takes as", element("code", {}, text(known.resolved_schedule || "not known"))],
       known && ["epilogue schedule", element("code", {}, text(known.epilogue_schedule))],
       known && ["MMA tile, cluster", `${known.mma_tile.join("×")}, ${row.cluster}`],
       known && ["elements", `A ${text(known.element_a)}, B ${text(known.element_b)}${known.element_scale === null ? "" : `, scale ${text(known.element_scale)}`}, C ${text(known.element_c)}, D ${text(known.element_d)}`],

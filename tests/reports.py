@@ -58,7 +58,7 @@ def report(
     for each in sorted(counted, key=lambda each: each.rule):
         by_rule[each.rule] = by_rule.get(each.rule, 0) + 1
     return Report(
-        schema_version="1.4",
+        schema_version="1.5",
         tool=Tool("cutlint", "0.1.0"),
         sources=(SourceReport("repo", "/work/repo", "4.5.0", (LAUNCHER,), 2, 12),),
         targets=(TargetReport("sm_120", "12.0", 101376, ("Sm120",), ("rtx-5090",)),),

@@ -142,6 +142,8 @@ def test_json_facts() -> None:
     assert len(content["instantiations"]) == 32
     failing = next(each for each in content["instantiations"] if each["footprint"]["total"] == 102_400)
     assert failing["config"]["kernel_schedule"] == "KernelScheduleAuto"
+    cooperative = "KernelPtrArrayTmaWarpSpecializedCooperativeBlockScaledSm120"  # sm120_blockscaled_mma_builder.inl
+    assert failing["config"]["resolved_schedule"] == cooperative
     assert failing["config"]["stage_count"] == "StageCountAutoCarveout<17408>"
     assert failing["arguments"]["FUSION_"] == "FINALIZE"
     assert failing["footprint"]["engine"] == "model"

@@ -202,7 +202,10 @@ def test_hover_in_markdown(root: Path, kernels: Path) -> None:
         assert found.contents.kind == types.MarkupKind.Markdown
         text = found.contents.value
         assert text.startswith("**Sm120 FP4×FP4→FP16 128×256×128 FINALIZE SwapAB=false**")
-        assert "- Kernel schedule: KernelScheduleAuto\n" in text
+        assert (
+            "- Kernel schedule: KernelScheduleAuto, for which the builder takes KernelPtrArrayTmaWarpSpecializedC"
+            in text
+        )
         assert "- Stage count: StageCountAutoCarveout&lt;17408&gt;" in text
         assert f"]({launcher(root).as_uri()}#L" in text
         assert "102,400  total: 3 stages" in text

@@ -120,6 +120,17 @@ class KernelConfig(msgspec.Struct, frozen=True, cache_hash=True):
     ctas_per_sm: int | None = None
 
     @property
+    def resolved_schedule(self) -> str | None:
+        """The schedule that the builder runs: its own choice for ``KernelScheduleAuto``, else what it is given; None where
+        the choice is not known. For Auto a grouped block-scaled Sm120 kernel is cooperative (``IsCooperative`` and
+        ``KernelSchedule`` in builders/sm120_blockscaled_mma_builder.inl)."""
+        if self.schedule != "KernelScheduleAuto":
+            return self.schedule
+        if self.arch == 120 and self.grouped and self.op_class == "OpClassBlockScaledTensorOp":
+            return "KernelPtrArrayTmaWarpSpecializedCooperativeBlockScaledSm120"
+        return None
+
+    @property
     def grouped(self) -> bool:
         return self.a.layout.endswith("*")
 

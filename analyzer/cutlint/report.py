@@ -25,7 +25,7 @@ from cutlint.settings import FailOn
 from cutlint.spelling import Spelling
 from cutlint.targets import Target
 
-SCHEMA_VERSION = "1.4"
+SCHEMA_VERSION = "1.5"
 
 
 class Tool(msgspec.Struct, frozen=True):
@@ -86,6 +86,7 @@ class ConfigReport(msgspec.Struct, frozen=True):
     element_output: str
     element_accumulator: str
     kernel_schedule: str
+    resolved_schedule: str | None
     stage_count: str
     epilogue_schedule: str
 
@@ -290,6 +291,7 @@ def _config(config: KernelConfig, arguments: dict[str, str]) -> ConfigReport:
         element_output=config.epilogue.output_element,
         element_accumulator=config.accumulator,
         kernel_schedule=config.schedule,
+        resolved_schedule=config.resolved_schedule,
         stage_count=str(config.stage_count),
         epilogue_schedule=config.epilogue.schedule,
     )

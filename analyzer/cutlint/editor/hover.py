@@ -41,9 +41,15 @@ def _key(where: Position) -> tuple[int, int]:
     return where.line, where.character
 
 
+def _schedule(config: KernelConfig) -> str:
+    if config.resolved_schedule == config.schedule:
+        return config.schedule
+    return f"{config.schedule}, for which the builder takes {config.resolved_schedule or 'one that is not known'}"
+
+
 def _facts(config: KernelConfig) -> tuple[tuple[str, str], ...]:
     return (
-        ("Kernel schedule", config.schedule),
+        ("Kernel schedule", _schedule(config)),
         ("Stage count", str(config.stage_count)),
         ("Epilogue schedule", config.epilogue.schedule),
     )
