@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cutlint import cpp
 from cutlint.evaluate import Definition, Outside, Scope, Type, Value
-from cutlint.expression import Expression, Literal, Name, NotUnderstood, Operation, Part, parse
+from cutlint.expression import Expression, Literal, Name, NotUnderstood, Operation, Part, read
 from cutlint.footprint.parts import BARRIER, CLC_RESPONSE, TENSOR_MAP
 from cutlint.footprint.records import Unmodelled
 from cutlint.headers import definitions_of
@@ -98,9 +98,8 @@ class Cutlass:
             raise Unmodelled("CUTLASS's Sm120 builder counts stages in a way that cutlint does not know")
         constants = {"sm120_smem_capacity_bytes": Definition("", Literal(self.sm120_capacity, 0))}
         scope = Scope(definitions, _GROUPED, _Detail(constants), _sizeof)
-        statement = f"int x = {call.group(1)};".encode()
         try:
-            value = scope.evaluate(parse(list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1]))
+            value = scope.evaluate(read(call.group(1).encode()))
         except NotUnderstood as error:
             raise Unmodelled(f"what CUTLASS's Sm120 builder sets aside is not understood: {error}") from None
         if not isinstance(value, int):

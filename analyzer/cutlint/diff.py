@@ -17,7 +17,7 @@ from cutlint.causes import causes
 from cutlint.errors import CutlintError
 from cutlint.findings import subject
 from cutlint.identity import paired
-from cutlint.printable import json_document
+from cutlint.printable import json_document, json_schema
 from cutlint.records import Location, Paths
 from cutlint.report import SourceReport, TargetReport, Tool, source_report, target_report
 from cutlint.targets import Target, built_for
@@ -216,8 +216,4 @@ def to_json(report: DiffReport) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the report."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"cutlint diff, schema version {SCHEMA_VERSION}",
-        **msgspec.json.schema(DiffReport),
-    }
+    return json_schema("cutlint diff", SCHEMA_VERSION, DiffReport)

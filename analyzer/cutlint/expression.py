@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from cutlint import cpp
 from cutlint.cpp import Token
 
 MAX_NESTING = 100
@@ -94,6 +95,19 @@ def parse(tokens: Sequence[Token]) -> Expression:
     if parser.peek() is not None:
         raise parser.surprise()
     return result
+
+
+def read(text: bytes) -> Expression:
+    """The expression that `text` spells by itself: an argument of a macro or a template.
+
+    Raises:
+        NotUnderstood: as `parse`, with an offset in ``using argument = text;``.
+    """
+    statement = b"using argument = " + text + b";"
+    root = cpp.parse(statement).root_node
+    if cpp.given_up(root, statement):
+        raise NotUnderstood("an argument is nested deeper than any that is meant")
+    return parse(list(cpp.tokens(root, statement))[3:-1])
 
 
 class _Parser:

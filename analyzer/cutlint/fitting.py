@@ -20,7 +20,7 @@ from cutlint.fit import Knobs, changed, knobs, most_stages, runs
 from cutlint.footprint.records import Footprint
 from cutlint.launcher import Launcher
 from cutlint.names import SHORT_ELEMENTS
-from cutlint.printable import json_document
+from cutlint.printable import json_document, json_schema
 from cutlint.report import Tool
 from cutlint.sizing import Sizer
 from cutlint.sources import Progress
@@ -347,8 +347,4 @@ def to_json(report: FitReport) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the report."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"cutlint fit, schema version {SCHEMA_VERSION}",
-        **msgspec.json.schema(FitReport),
-    }
+    return json_schema("cutlint fit", SCHEMA_VERSION, FitReport)

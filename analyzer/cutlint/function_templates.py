@@ -14,7 +14,8 @@ from tree_sitter import Node
 from cutlint import cpp
 from cutlint.chain import Chain, leads_to_kernel, read_chain, static_assert
 from cutlint.evaluate import Definition
-from cutlint.expression import NotUnderstood, parse
+from cutlint.expression import NotUnderstood
+from cutlint.expression import read as read_expression
 from cutlint.headers import parameter_name
 from cutlint.instantiations import template_arguments
 from cutlint.launcher import File, Launcher, Parameter
@@ -36,8 +37,9 @@ def read(file: File, root: Node) -> tuple[list[Launcher], list[Problem]]:
     problems: list[Problem] = []
     functions = _functions(file, root, problems)
     chains: dict[str, Chain] = {}
+    leading = {name for name, each in functions.items() if leads_to_kernel(each.text)}
     for name, each in functions.items():
-        if leads_to_kernel(each.text):
+        if name in leading:
             try:
                 constants = {*(parameter.name for parameter in each.parameters), *file.definitions}
                 chains[name] = read_chain(each.body, file.text, constants)
@@ -45,7 +47,7 @@ def read(file: File, root: Node) -> tuple[list[Launcher], list[Problem]]:
             except NotUnderstood as error:
                 problems.append(_problem(file, name, each, error))
     for name, each in functions.items():
-        called = None if leads_to_kernel(each.text) else _called(each, chains, file.text)
+        called = None if name in leading else _called(each, chains, file.text)
         if called is not None:
             try:
                 target = functions[called[0]]
@@ -158,9 +160,8 @@ def _through(file: File, function: _Function, target: _Function, spans: list[tup
             continue
         if parameter.name in own:
             raise NotUnderstood(f"'{parameter.name}' means two things on the way to the kernel", start)
-        statement = b"using argument = " + file.text[start:end] + b";"
-        tokens = list(cpp.tokens(cpp.parse(statement).root_node, statement))[3:-1]
-        definitions[parameter.name] = Definition(parameter.name, parse(tokens), (), (start, end))
+        value = read_expression(file.text[start:end])
+        definitions[parameter.name] = Definition(parameter.name, value, (), (start, end))
         statements.append(parameter.bound(written))
     asserts: dict[str, str] = {}
     for node in function.body.named_children:

@@ -16,7 +16,7 @@ from cutlint import cpp
 from cutlint.chain import Chain
 from cutlint.config import MAINLOOP_BUILDERS
 from cutlint.evaluate import Definition, Scope, Shared, Sizeof, Type, Value
-from cutlint.expression import Expression, Name, NotUnderstood, Operation, names, parse
+from cutlint.expression import Expression, Name, NotUnderstood, Operation, names, read
 from cutlint.headers import Headers
 from cutlint.records import Instantiation, Location, Problem, Range
 
@@ -223,12 +223,7 @@ class Launcher:
 @lru_cache(maxsize=4096)
 def argument(text: str) -> Expression:
     """A macro argument's text as an expression."""
-    data = text.encode()
-    statement = b"using argument = " + data + b";"
-    root = cpp.parse(statement).root_node
-    if cpp.given_up(root, statement):
-        raise NotUnderstood("an argument is nested deeper than any that is meant")
-    found = parse(list(cpp.tokens(root, statement))[3:-1])
+    found = read(text.encode())
     if isinstance(found, Operation) and len(found.operands) > 1:
         raise NotUnderstood(f"the argument '{text[:80]}' is not one value: the preprocessor puts it in as text")
     return found

@@ -33,6 +33,15 @@ def markdown(text: str) -> str:
 _UNSEEN = re.compile("[\x7f-\xa0\xad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\ufffb\ufffe\uffff]")
 
 
+def json_schema(what: str, version: str, record: type[msgspec.Struct]) -> dict[str, Any]:
+    """The JSON Schema of a report whose records are `record`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"{what}, schema version {version}",
+        **msgspec.json.schema(record),
+    }
+
+
 def json_document(value: Any) -> str:
     """`value` as indented JSON, the same bytes for the same value, with escapes for what is not to be seen: C1 controls,
     which terminals act on, and marks that turn the direction of text."""

@@ -19,6 +19,7 @@ from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.findings import decided, passed_over, subject, types
 from cutlint.footprint.records import Footprint, Unmodelled
+from cutlint.printable import json_schema
 from cutlint.records import Finding, Location, Paths, Range, Severity
 from cutlint.rules import Rule
 from cutlint.settings import FailOn
@@ -196,11 +197,7 @@ def build(
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the report."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"cutlint report, schema version {SCHEMA_VERSION}",
-        **msgspec.json.schema(Report),
-    }
+    return json_schema("cutlint report", SCHEMA_VERSION, Report)
 
 
 def _files(

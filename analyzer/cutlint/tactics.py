@@ -16,7 +16,7 @@ from cutlint.dispatch.reach import Reach
 from cutlint.dispatch.records import Tactic
 from cutlint.dispatch.subjects import element, location, running, says
 from cutlint.errors import CutlintError
-from cutlint.printable import json_document
+from cutlint.printable import json_document, json_schema
 from cutlint.records import Location, Paths
 from cutlint.report import Tool
 from cutlint.targets import Target
@@ -203,11 +203,7 @@ def to_json(report: TacticsReport) -> str:
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of the report."""
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"cutlint tactics, schema version {SCHEMA_VERSION}",
-        **msgspec.json.schema(TacticsReport),
-    }
+    return json_schema("cutlint tactics", SCHEMA_VERSION, TacticsReport)
 
 
 def types(tactic: TacticReport) -> str:

@@ -58,16 +58,6 @@ def _bits(operand: Operand) -> int:
     return 0 if operand.zero is None else element_bits(operand.zero)
 
 
-def budget(config: KernelConfig, capacity: int, reserved: int, stage: int, alignment: int) -> Budget:
-    """Capacity and carveout in multiples of `alignment`, divided by a stage of `stage` bytes."""
-    count = config.stage_count
-    whole = (capacity - reserved) // alignment * alignment + reserved
-    if count.stages is not None:
-        return Budget(whole, reserved, 0, stage, count.stages)
-    carveout = -(-(count.carveout or 0) // alignment) * alignment
-    return Budget(whole, reserved, carveout, stage, int((whole - reserved - carveout) / stage))
-
-
 def unfolded_scales(config: KernelConfig, parts: Operands) -> tuple[int, int]:
     """Bytes of a stage's scales and of its zero points, where each row of the tile has one element of each.
 

@@ -53,9 +53,9 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     mma_threads = _MMA_THREADS[config.schedule]
     a, b = _operands(config)
     epi = epilogue(config.epilogue)
-    budget = _budget(config, cutlass, a.stage + b.stage)
-    stages = budget.stages
-    need_two_stages(budget)
+    divided = budget(config, cutlass.sm90_capacity, cutlass.sm90_reserved, a.stage + b.stage)
+    stages = divided.stages
+    need_two_stages(divided)
     for each in (a, b):
         gmma.check_stages(each, stages)
     tensors = struct(
@@ -86,7 +86,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
         align=shared.align,
         accumulator_registers=a.rows * b.rows // mma_threads,
         fails_in_nvcc=_fails_in_nvcc(config),
-        budget=budget,
+        budget=divided,
     )
     return sizes, shared
 
@@ -173,13 +173,15 @@ def check_operands(config: KernelConfig) -> tuple[int, ...]:
     return cluster
 
 
-def _budget(config: KernelConfig, cutlass: Cutlass, tensors: int) -> Budget:
-    """``compute_stage_count_or_override``: capacity and carveout in multiples of 128, a stage's tensors as well."""
-    stage = round_up(tensors, STAGE_ALIGNMENT) + pipeline("", 1).size
-    reserved = cutlass.sm90_reserved
-    capacity = (cutlass.sm90_capacity - reserved) // STAGE_ALIGNMENT * STAGE_ALIGNMENT + reserved
+def budget(
+    config: KernelConfig, capacity: int, reserved: int, tensors: int, alignment: int = STAGE_ALIGNMENT
+) -> Budget:
+    """``compute_stage_count_or_override`` and its variants for mixed input: capacity, carveout and a stage's `tensors` in
+    multiples of `alignment`."""
+    stage = round_up(tensors, alignment) + pipeline("", 1).size
+    whole = (capacity - reserved) // alignment * alignment + reserved
     count = config.stage_count
     if count.stages is not None:
-        return Budget(capacity, reserved, 0, stage, count.stages)
-    carveout = round_up(count.carveout or 0, STAGE_ALIGNMENT)
-    return Budget(capacity, reserved, carveout, stage, int((capacity - reserved - carveout) / stage))
+        return Budget(whole, reserved, 0, stage, count.stages)
+    carveout = round_up(count.carveout or 0, alignment)
+    return Budget(whole, reserved, carveout, stage, int((whole - reserved - carveout) / stage))

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from cutlint.config import SINGLE_WARPGROUP, KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import kernel_sm90, mixed_sm90, sm90, sm90_packed
-from cutlint.footprint.layout import EMPTY, Layout, round_up
+from cutlint.footprint.layout import EMPTY, Layout
 from cutlint.footprint.parts import TENSOR_MAP, pipeline
 from cutlint.footprint.records import Budget, Footprint, Refused, Unmodelled, need_two_stages
 
@@ -86,6 +86,6 @@ def _scales(config: KernelConfig, parts: mixed_sm90.Operands) -> int:
 
 def _budget(config: KernelConfig, cutlass: Cutlass, parts: mixed_sm90.Operands, scales: int) -> Budget:
     """``compute_stage_count_or_override_folded_weight_scale``, which never gives less than two stages."""
-    stage = round_up(parts.a.stage + parts.b.stage + scales, parts.alignment) + pipeline("", 1).size
-    found = mixed_sm90.budget(config, cutlass.sm90_capacity, 2 * TENSOR_MAP, stage, parts.alignment)
+    stage = parts.a.stage + parts.b.stage + scales
+    found = sm90.budget(config, cutlass.sm90_capacity, 2 * TENSOR_MAP, stage, parts.alignment)
     return found if config.stage_count.stages is not None else replace(found, stages=max(2, found.stages))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import kernel_sm90, mixed_sm90, sm90
-from cutlint.footprint.layout import Layout, round_up
+from cutlint.footprint.layout import Layout
 from cutlint.footprint.parts import TENSOR_MAP, pipeline, tensor_maps
 from cutlint.footprint.records import Footprint, need_two_stages
 
@@ -26,8 +26,8 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     parts = mixed_sm90.operands(config)
     scales, zeros = mixed_sm90.unfolded_scales(config, parts)
     epi = sm90.epilogue(config.epilogue)
-    stage = round_up(parts.a.stage + parts.b.stage + scales + zeros, parts.alignment) + pipeline("", 1).size
-    divided = mixed_sm90.budget(config, cutlass.sm90_capacity, _MAPS * TENSOR_MAP, stage, parts.alignment)
+    stage = parts.a.stage + parts.b.stage + scales + zeros
+    divided = sm90.budget(config, cutlass.sm90_capacity, _MAPS * TENSOR_MAP, stage, parts.alignment)
     need_two_stages(divided)
     alignments = (parts.a.atom().alignment, parts.b.atom().alignment)
     others = [mixed_sm90.zeros(divided.stages * zeros)]

@@ -10,11 +10,10 @@ from __future__ import annotations
 from cutlint.config import KernelConfig
 from cutlint.cutlass import Cutlass
 from cutlint.footprint import kernel_sm90, mixed_sm90, sm90
-from cutlint.footprint.layout import Layout, round_up
+from cutlint.footprint.layout import Layout
 from cutlint.footprint.parts import pipeline
 from cutlint.footprint.records import Footprint, Unmodelled, need_two_stages
 
-STAGE_ALIGNMENT = 128
 _ALIGNED_STRUCT = (
     256  # cute::aligned_struct aligns up to here; beyond it is an empty class (cute/container/alignment.hpp)
 )
@@ -34,8 +33,7 @@ def footprint(config: KernelConfig, cutlass: Cutlass) -> tuple[Footprint, Layout
     parts = mixed_sm90.operands(config)
     scales, zeros = mixed_sm90.unfolded_scales(config, parts)
     epi = sm90.epilogue(config.epilogue)
-    stage = round_up(parts.a.stage + parts.b.stage + scales + zeros, STAGE_ALIGNMENT) + pipeline("", 1).size
-    divided = mixed_sm90.budget(config, cutlass.sm90_capacity, 0, stage, STAGE_ALIGNMENT)
+    divided = sm90.budget(config, cutlass.sm90_capacity, 0, parts.a.stage + parts.b.stage + scales + zeros)
     need_two_stages(divided)
     align = parts.alignment if parts.alignment <= _ALIGNED_STRUCT else 1
     others = [mixed_sm90.zeros(divided.stages * zeros)]
