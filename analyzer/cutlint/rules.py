@@ -1,28 +1,28 @@
 """Rules: one TOML file each, judged over facts.
 
-A rule's ``when`` is a Jinja2 expression, its ``message`` and ``detail`` are templates, all compiled in Jinja's sandbox: a
-rule can read facts and nothing else. To judge thousands of instantiations quickly, ``when`` runs inside one template
-that loops over all of them.
+A rule's ``when`` is a Jinja2 expression, its ``message`` and ``detail`` are templates, all compiled in a sandbox: a rule
+can read facts and nothing else, and what one can be made of is bounded (`cutlint.sandbox`). To judge thousands of
+instantiations quickly, ``when`` runs inside one template that loops over all of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from jinja2 import StrictUndefined, Template, TemplateError
+from jinja2 import Template, TemplateError
 from jinja2.meta import find_undeclared_variables
 from jinja2.nodes import Name
-from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from cutlint.data import data_folder
 from cutlint.errors import CutlintError
 from cutlint.footprint.records import Footprint
 from cutlint.records import Severity
+from cutlint.sandbox import Sandbox, bounded, check
 from cutlint.toml import read_toml
 
 Scope = Literal["instantiation", "launcher", "checkout", "problem", "gap", "tactic", "filter", "suppression"]
@@ -111,55 +111,50 @@ def load(folders: Sequence[Path] = ()) -> tuple[Rule, ...]:
 
 
 def _check(rule: Rule, path: Path) -> None:
-    try:
-        _environment().compile_expression(rule.when)  # so that nothing but an expression can stand there
-        _judge(rule.when, rule.scope)
-        _template(rule.message)
-        _template(rule.detail)
-    except TemplateError as error:
-        raise CutlintError(f"{path}: {error}") from None
-
-
-class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, with a short way to the fields of records, which are all there is to read and always safe."""
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, msgspec.Struct) and attribute in obj.__struct_fields__:
-            return getattr(obj, attribute)
-        return super().getattr(obj, attribute)
+    """Raises CutlintError for a `rule` that cannot be read or is made of more than a rule needs."""
+    for field, text in (("when", f"{{{{ ({rule.when}) }}}}"), ("message", rule.message), ("detail", rule.detail)):
+        try:
+            check(_sandbox(), text, FACTS[rule.scope])
+            if field == "when":
+                bounded(lambda: _sandbox().compile_expression(rule.when))  # that nothing but an expression stands there
+                bounded(lambda: _judge(rule.when, rule.scope))
+            else:
+                bounded(lambda text=text: _template(text))  # type: ignore[misc]
+        except TemplateError as error:
+            raise CutlintError(f"{path}: `{field}`: {error}") from None
 
 
 @cache
-def _environment() -> ImmutableSandboxedEnvironment:
-    environment = _Environment(undefined=StrictUndefined, autoescape=False)
-    environment.filters["bytes"] = lambda number: f"{number:,} B"
-    return environment
+def _sandbox() -> Sandbox:
+    return Sandbox()
 
 
 @cache
 def _template(text: str) -> Template:
-    return _environment().from_string(text)
+    return _sandbox().from_string(text)
 
 
 @cache
 def _judge(when: str, scope: Scope) -> tuple[Template, tuple[str, ...]]:
     """The template that judges rows, and the facts that a row is made of: those that `when` speaks of."""
     loop = f"{{% if ({when}) %}}{{{{ loop.index0 }}}} {{% endif %}}"
-    used = find_undeclared_variables(_environment().parse(loop))
+    used = find_undeclared_variables(_sandbox().parse(loop))
     facts = tuple(name for name in FACTS[scope] if name in used)
     names = ", ".join((*facts, "_", "_"))  # at least two, which Jinja unpacks
-    return _environment().from_string(f"{{% for {names} in rows %}}{loop}{{% endfor %}}"), facts
+    return _sandbox().from_string(f"{{% for {names} in rows %}}{loop}{{% endfor %}}"), facts
 
 
-def expression(text: str) -> tuple[Callable[..., Any], frozenset[str]]:
-    """A Jinja2 expression as a function of its names, in the sandbox, and these names.
+def expression(text: str, names: Collection[str]) -> tuple[Callable[..., Any], frozenset[str]]:
+    """A Jinja2 expression as a function of its names, in the sandbox, and these names, which are among `names`.
 
     Raises:
-        TemplateError: when `text` is not an expression; so does the function, where it fails on what it is given.
+        TemplateError: when `text` is not an expression, or made of more than one needs; so does the function, where it fails
+            on what it is given.
     """
-    compiled = _environment().compile_expression(text, undefined_to_none=False)
-    parsed = _environment().parse(f"{{{{ ({text}) }}}}")
-    return compiled, frozenset(each.name for each in parsed.find_all(Name))
+    whole = f"{{{{ ({text}) }}}}"
+    check(_sandbox(), whole, names)
+    compiled = bounded(lambda: _sandbox().compile_expression(text, undefined_to_none=False))
+    return compiled, frozenset(each.name for each in _sandbox().parse(whole).find_all(Name))
 
 
 def judge(rule: Rule, rows: Sequence[Mapping[str, Any]]) -> list[int]:

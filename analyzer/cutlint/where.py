@@ -15,6 +15,7 @@ _OPTIONAL = (
     "arch", "cta_m", "cta_n", "cta_k", "cluster_m", "cluster_n", "fusion", "swap_ab", "dynamic_cluster", "block_scaling",
     "act", "weight", "output", "total", "stages", "refused",
 )  # fmt: skip
+SHOWN = 200  # characters of a condition that an error repeats
 NAMES = ("name", "arguments", *_OPTIONAL)
 
 
@@ -60,15 +61,12 @@ def condition(text: str, label: str) -> Callable[[Analyzed], bool]:
     """
 
     def failed(error: object) -> CutlintError:
-        return CutlintError(f"{label} {text!r}: {error}; it can speak of {', '.join(sorted(NAMES))}")
+        return CutlintError(f"{label} {_short(text)!r}: {error}; it can speak of {', '.join(sorted(NAMES))}")
 
     try:
-        evaluate, used = expression(text)
-    except (TemplateError, RecursionError) as error:
-        raise failed(error or "nested too deep") from None
-    unknown = sorted(used - set(NAMES))
-    if unknown:
-        raise failed(f"there is no fact '{unknown[0]}'")
+        evaluate, used = expression(text, NAMES)
+    except TemplateError as error:
+        raise failed(error) from None
 
     def holds(each: Analyzed) -> bool:
         known = facts(each)
@@ -82,3 +80,7 @@ def condition(text: str, label: str) -> Callable[[Analyzed], bool]:
             raise failed(error) from None
 
     return holds
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
